@@ -28,7 +28,7 @@ from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import measured_s
 from sojourn.loop import Loop
-from sojourn.measure.bill import Bill
+from sojourn.measure.node_costs import Bill
 from sojourn.report.panel import Panel, Series
 from sojourn.report.plot.panels import draw_rows, figure, save
 from sojourn.report.run_panels import allocation, latency

@@ -22,18 +22,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sojourn.act.policy import Policy, policy
     from sojourn.app.application import App
-    from sojourn.app.format import Avro
     from sojourn.app.operator import Hints, OnError
     from sojourn.app.reminder import Reminder, State
     from sojourn.app.schema import Schema, parse_schema
+    from sojourn.app.stream import Avro
     from sojourn.decide.assign import assign
     from sojourn.decide.explain import Explanation, explain
     from sojourn.decide.headroom import Headroom, headroom
     from sojourn.decide.minimise import minimise
     from sojourn.decide.neighbours import Neighbour, neighbours
-    from sojourn.decide.nodes import Nodes
     from sojourn.decide.plan import Plan
-    from sojourn.decide.solution import Solution
+    from sojourn.decide.solution import Nodes, Solution
     from sojourn.decide.target import Target
     from sojourn.engine import Engine
     from sojourn.errors import SojournError
@@ -64,7 +63,7 @@ __all__ = [
 _HOMES = {
     "sojourn.act.policy": ("Policy", "policy"),
     "sojourn.app.application": ("App",),
-    "sojourn.app.format": ("Avro",),
+    "sojourn.app.stream": ("Avro",),
     "sojourn.app.operator": ("Hints", "OnError"),
     "sojourn.app.reminder": ("Reminder", "State"),
     "sojourn.app.schema": ("Schema", "parse_schema"),
@@ -73,8 +72,7 @@ _HOMES = {
     "sojourn.decide.headroom": ("Headroom", "headroom"),
     "sojourn.decide.minimise": ("minimise",),
     "sojourn.decide.neighbours": ("Neighbour", "neighbours"),
-    "sojourn.decide.nodes": ("Nodes",),
-    "sojourn.decide.solution": ("Solution",),
+    "sojourn.decide.solution": ("Nodes", "Solution"),
     "sojourn.decide.target": ("Target",),
     "sojourn.engine": ("Engine",),
     "sojourn.errors": ("SojournError",),

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from schema_registry import schema_registry
 from sojourn.app.codec import codec_of
 from sojourn.app.codec.json import encode
-from sojourn.app.format import Avro
 from sojourn.app.schema import Schema, parse_schema
-from sojourn.app.stream import Stream
+from sojourn.app.stream import Avro, Stream
 from sojourn.errors import BadRecord
 from unit.app.avro_schemas import avro_able, avro_schema
 from unit.app.schemas import SCHEMAS, records

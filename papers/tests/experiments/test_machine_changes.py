@@ -2,7 +2,7 @@
 
 import pytest
 
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn_papers.experiments.machine_changes import (
     MachineChange,
     MachineLog,

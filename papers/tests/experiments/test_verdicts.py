@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.measure.interval import Interval
 from sojourn_papers.experiments import bursts, changing_load, configurations, machines, overhead
 from sojourn_papers.experiments import rebalancing as rebalanced

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sojourn.decide.nodes import Nodes
 from sojourn.decide.plan import Plan
+from sojourn.decide.solution import Nodes
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import aggregate
 from sojourn.simulate.workload import Rates, Workload

@@ -13,7 +13,7 @@ from sojourn.act.share_processors import ration
 from sojourn.decide.assign import assign
 from sojourn.decide.effort import QUICK
 from sojourn.decide.minimise import minimise
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.decide.target import Target
 from sojourn.errors import (
     BoundTooLow,

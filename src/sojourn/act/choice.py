@@ -4,8 +4,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from sojourn.act.option_value import read_value, value_text
-from sojourn.act.options import Option, options, with_options
+from sojourn.act.options import Option, options, read_value, value_text, with_options
 from sojourn.act.policy import DEFAULT, Policy, names, policy
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput

@@ -5,13 +5,31 @@
 is an option. Fields of nested dataclasses are options too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar, get_args, get_type_hints
+from math import isnan
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-__all__ = ["Option", "options", "with_options"]
+from sojourn.act.policy.drs.quiet_hours import QuietHours
+from sojourn.errors import BadInput
+from sojourn.measure.duration import read_duration_s
+from sojourn.topology.check import shown
+
+__all__ = ["Option", "kind_text", "options", "read_value", "value_text", "with_options"]
 
 Record = TypeVar("Record")
+_YES_NO = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +94,123 @@ def with_options(record: Record, values: Mapping[str, object]) -> Record:
 
 def _default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+class _Kind(NamedTuple):
+    """How values of a type are described, and parsed."""
+
+    text: str
+    read: Callable[[str], object]
+
+
+def read_value(option: Option, texts: Sequence[str]) -> object:
+    """Return the value in *texts*: one text, or several if the option is a tuple.
+
+    Raise a `BadInput` that says what to write.
+
+    >>> delay = Option(name="delay_s", type=float, meaning="", default=9.0, value=9.0)
+    >>> read_value(delay, ["500ms"]), read_value(delay, ["3"])
+    (0.5, 3.0)
+    """
+    several = get_origin(option.type) is tuple
+    if len(texts) > 1 and not several:
+        raise BadInput(f"{option.name} is given {len(texts)} times; write it once")
+    values = tuple(_kind(option).read(text.strip()) for text in texts)
+    return values if several else values[0]
+
+
+def value_text(option: Option, value: object) -> str:
+    """Return a value as it is written on the command line.
+
+    >>> value_text(Option(name="t_s", type=float, meaning="", default=1.0, value=1.0), 0.5)
+    '0.5s'
+    """
+    if isinstance(value, tuple):
+        return " and ".join(map(str, value)) or "none"
+    if kind_text(option) == "yes|no":
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        number = f"{value:g}"
+        plain = number.replace(".", "").isdigit()  # and not 1e+06, or inf
+        return f"{number}s" if plain and option.name.endswith("_s") else number
+    return "none" if value is None else str(value)
+
+
+def kind_text(option: Option) -> str:
+    """Return what values of an option look like.
+
+    >>> kind_text(Option(name="t_s", type=float | None, meaning="", default=None, value=None))
+    'TIME|none'
+    """
+    several = ", may be repeated" * (get_origin(option.type) is tuple)
+    return f"{_kind(option).text}{several}"
+
+
+def _kind(option: Option) -> _Kind:
+    kind = get_args(option.type)[0] if get_origin(option.type) is tuple else option.type
+    return _kind_of(kind, seconds=option.name.endswith("_s"))
+
+
+def _kind_of(kind: object, *, seconds: bool) -> _Kind:
+    if get_origin(kind) is Literal:
+        known = get_args(kind)
+        return _Kind("|".join(known), lambda text: _read_one_of(text, known))
+    if get_origin(kind) in (Union, UnionType):
+        inner = next(each for each in get_args(kind) if each is not NoneType)
+        if is_dataclass(inner):  # an optional part of the policy
+            make = cast("Callable[[], object]", inner)
+            return _Kind("yes|no", lambda text: make() if _read_yes_no(text) else None)
+        there = _kind_of(inner, seconds=seconds)
+        return _Kind(
+            f"{there.text}|none", lambda text: None if text == "none" else there.read(text)
+        )
+    if kind is float and seconds:
+        return _Kind("TIME", _read_seconds)
+    if kind not in _KINDS:
+        raise BadInput(f"an option of type {kind} is not supported; make it a number or text")
+    return _KINDS[kind]
+
+
+def _read_one_of(text: str, known: Sequence[str]) -> str:
+    if text not in known:
+        raise BadInput(f"{shown(text)} is not one of {', '.join(known)}; write one of them")
+    return text
+
+
+def _read_yes_no(text: str) -> bool:
+    if text.lower() not in _YES_NO:
+        raise BadInput(f"{shown(text)} is not valid; write yes or no")
+    return _YES_NO[text.lower()]
+
+
+def _read_seconds(text: str) -> float:
+    try:
+        return _read_number(text)
+    except BadInput:
+        return read_duration_s(text)
+
+
+def _read_number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if isnan(number):
+        raise BadInput(f"{shown(text)} is not a number; write, for example, 0.2")
+    return number
+
+
+def _read_whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise BadInput(f"{shown(text)} is not a whole number; write, for example, 3") from None
+
+
+_KINDS: dict[object, _Kind] = {
+    bool: _Kind("yes|no", _read_yes_no),
+    float: _Kind("NUMBER", _read_number),
+    int: _Kind("WHOLE NUMBER", _read_whole),
+    str: _Kind("TEXT", str),
+    QuietHours: _Kind("FROM-UNTIL", QuietHours.read),
+}

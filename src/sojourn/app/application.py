@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
 
 from sojourn.app.codec import codec_of
-from sojourn.app.format import Avro
 from sojourn.app.function import check_function, check_samples, check_set_up
 from sojourn.app.graph import check_graph
 from sojourn.app.names import check_name, check_window
@@ -14,7 +13,7 @@ from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, P
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
 from sojourn.app.state import check_keys
-from sojourn.app.stream import Sink, Stream
+from sojourn.app.stream import Avro, Sink, Stream
 from sojourn.app.streams import Streams
 from sojourn.errors import BadApplication
 from sojourn.topology.check import shown

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sojourn.app.format import Avro
 from sojourn.app.names import check_name
 from sojourn.app.operator import AppOperator
 from sojourn.app.schema import Schema, parse_schema
-from sojourn.app.stream import Stream
+from sojourn.app.stream import Avro, Stream
 from sojourn.errors import BadApplication
 from sojourn.topology.check import shown
 

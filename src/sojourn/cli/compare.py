@@ -13,8 +13,7 @@ from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.completion import policy_list
 from sojourn.cli.options.output import JsonOption
-from sojourn.cli.options.shapes import ShapesOptions
-from sojourn.cli.options.stage import PlayOptions, TraceOption
+from sojourn.cli.options.stage import PlayOptions, ShapesOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_json

@@ -1,20 +1,92 @@
 """`sojourn dead-letters` and `retry`: the records that operators could not process."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options.letters import LettersOptions
+from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.group import Group
+from sojourn.cli.options.kafka import KafkaOptions
 from sojourn.cli.options.output import JsonOption
-from sojourn.errors import BadInput
+from sojourn.errors import BadInput, BadTarget
 from sojourn.escaped import escaped_lines
+from sojourn.measure.duration import read_duration_s
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.dead_letters import letter_json, print_letter, print_letters
+from sojourn.service.kafka import kafka_of
+from sojourn.spark.driver.settings import read_starting
 
-__all__ = ["dead_letters", "retry"]
+if TYPE_CHECKING:  # Kafka's client is optional
+    from sojourn.spark.driver.kafka.dead_letters import DeadLetters
+
+__all__ = ["Letters", "dead_letters", "retry"]
 
 NOT_ALL = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letters:
+    """Selects the dead letters of an application that are newer than *since_s*."""
+
+    app: str | None
+    servers: str | None
+    state: Path | None
+    kafka: Mapping[str, str] = field(repr=False)  # may contain secrets
+    since_s: float | None = None
+
+    def opened(self) -> "DeadLetters":
+        """Return the dead letters of a running application, or of *app* on *servers*."""
+        name, clients = kafka_of(self.app, self.servers, self.state)
+        with optional("dead letters need", "spark"):
+            from sojourn.spark.driver.kafka.dead_letters import DeadLetters  # noqa: PLC0415
+        return DeadLetters(name, {**clients, **self.kafka})
+
+
+def _read_letters(
+    *,
+    since: Annotated[
+        str | None,
+        Option(metavar="WHEN", help="Only newer ones: 2h (ago), or 2026-01-31T12:00:00Z."),
+    ] = None,
+    app: AppOption = None,
+    bootstrap_servers: Annotated[
+        str | None,
+        Option(
+            metavar="HOST:PORT,…",
+            help="Kafka brokers of an application that does not run; with --app or --state.",
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="State folder of an application that does not run."),
+    ] = None,
+    kafka: KafkaOptions,
+) -> Letters:
+    """Return what the options select."""
+    since_s = None if since is None else _read_since_s(since)
+    return Letters(
+        app=app, servers=bootstrap_servers, state=state, kafka=kafka, since_s=since_s
+    )
+
+
+_LettersOptions = Annotated[Letters, Group(_read_letters)]
+
+
+def _read_since_s(text: str) -> float:
+    """Return the time of the first letter: `2h` ago, or 2026-01-31T12:00:00Z."""
+    try:
+        return time() - read_duration_s(text.removesuffix("ago"))
+    except BadTarget:
+        at = read_starting(text)
+    if isinstance(at, str):
+        raise BadInput(f"--since {text} is not a time; write 2h or 2026-01-31T12:00:00Z")
+    return at
 
 
 def dead_letters(
@@ -26,7 +98,7 @@ def dead_letters(
     limit: Annotated[
         int, Option("--limit", "-n", min=1, help="Number to list, the newest.")
     ] = 100,
-    which: LettersOptions,
+    which: _LettersOptions,
     json: JsonOption = False,
 ) -> None:
     """List the records that operators could not process, the newest last.
@@ -68,7 +140,7 @@ def retry(
         list[str] | None, Option(help="Retry those of this operator; may be repeated.")
     ] = None,
     every: Annotated[bool, Option("--all", help="Retry all.")] = False,
-    which: LettersOptions,
+    which: _LettersOptions,
 ) -> None:
     """Retry dead letters at the operators that failed. Correct the cause first.
 

@@ -14,8 +14,7 @@ from sojourn.errors import BadInput, BadTarget, SojournError
 from sojourn.measure.duration import read_duration_s
 from sojourn.service.client import ask_status
 from sojourn.service.entry import find
-from sojourn.service.logs import Logs, log_files, time_s
-from sojourn.service.node_logs import node_logs, node_logs_hint
+from sojourn.service.logs import Logs, log_files, node_logs, node_logs_hint, time_s
 from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder
 from sojourn.topology.check import shown

@@ -1,11 +1,18 @@
 """`sojourn plan`, `predict` and `explain`: processors, their latency, and why so many."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
-from sojourn.app.address import is_application, load_here, parts_at, topology_at
+from sojourn.app.address import (
+    import_from_here,
+    is_application,
+    load_here,
+    parts_at,
+    topology_at,
+)
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import (
     AllocationOption,
@@ -14,13 +21,16 @@ from sojourn.cli.options.allocation import (
     RequiredAllocationOption,
     read_allocation,
 )
-from sojourn.cli.options.model import CalibrationOption, ModelOption
+from sojourn.cli.options.completion import completing
+from sojourn.cli.options.group import Group
 from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.target import TargetOptions
 from sojourn.decide import explain as explanations
-from sojourn.decide.solver import solve
-from sojourn.errors import BadInput
+from sojourn.decide.minimise import solve
+from sojourn.errors import BadFile, BadInput
 from sojourn.model import network
+from sojourn.model.calibration import Calibration
+from sojourn.model.station import names, station
 from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import explanation_report, plan_report, prediction_report
 from sojourn.report.plot.explanation import draw_explanation
@@ -31,15 +41,67 @@ from sojourn.service.engines import query_plans
 __all__ = ["explain", "plan", "predict"]
 
 
+def _read_model(
+    *,
+    model: Annotated[
+        str,
+        Option(
+            help=f"Station model: {', '.join(names())}, or your own: package.module:name. gigk "
+            "uses the scv of arrivals and service, and equals mmk if both are 1. Operators "
+            "with dispatch: round_robin always use round_robin.",
+            autocompletion=completing(names),
+        ),
+    ] = "gigk",
+) -> str:
+    """Return the name of the station model, having checked that it exists."""
+    import_from_here(model)
+    station(model)
+    return model
+
+
+_ModelOption = Annotated[str, Group(_read_model)]
+
+
+def _read_calibration(
+    *,
+    calibration: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Correction of the model, written by `sojourn calibrate`."),
+    ] = None,
+) -> Calibration | None:
+    """Return the calibration in the file; None without a file."""
+    if calibration is None:
+        return None
+    try:
+        values = json.loads(calibration.read_text(encoding="utf-8"))
+        high_s = values.get("high_s")
+        return Calibration(
+            coefficients=tuple(float(c) for c in values["coefficients"]),
+            per_hop_s=float(values["per_hop_s"]),
+            low_s=float(values["low_s"]),
+            high_s=float("inf") if high_s is None else float(high_s),
+        )
+    except OSError as error:
+        raise BadFile(
+            str(calibration), f"cannot be read: {error.strerror}", "check the path"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"is not output of `sojourn calibrate`: {error!r}"
+        raise BadFile(str(calibration), problem, "fit it again") from error
+
+
+_CalibrationOption = Annotated[Calibration | None, Group(_read_calibration)]
+
+
 def plan(
     address: AddressArgument,
     *,
     rates: RateOptions,
     processors: ProcessorsOption = None,
     target: TargetOptions,
-    model: ModelOption,
+    model: _ModelOption,
     nodes: NodesOptions,
-    calibration: CalibrationOption,
+    calibration: _CalibrationOption,
     json: JsonOption = False,
 ) -> None:
     """Plan how many processors each operator should have.
@@ -68,8 +130,8 @@ def predict(
     allocation: RequiredAllocationOption,
     *,
     rates: RateOptions,
-    model: ModelOption,
-    calibration: CalibrationOption,
+    model: _ModelOption,
+    calibration: _CalibrationOption,
     json: JsonOption = False,
 ) -> None:
     """Predict the latency of an allocation: mean, percentiles, each operator's share.
@@ -92,7 +154,7 @@ def explain(
     allocation: AllocationOption = None,
     processors: ProcessorsOption = None,
     target: TargetOptions,
-    model: ModelOption,
+    model: _ModelOption,
     nodes: NodesOptions,
     plot: Annotated[
         Path | None, Option(metavar="OUT.png", help="Plot it as PNG, SVG or PDF.")

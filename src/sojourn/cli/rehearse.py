@@ -14,8 +14,7 @@ from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.output import JsonOption, LiveOption
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
-from sojourn.cli.options.shapes import ShapesOptions
-from sojourn.cli.options.stage import PlayOptions, TraceOption
+from sojourn.cli.options.stage import PlayOptions, ShapesOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode

@@ -24,9 +24,8 @@ from sojourn.decide.place import DEFAULT
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
 from sojourn.report.events import AsJson, ForPeople
-from sojourn.service.assumptions import Assumptions
 from sojourn.service.engines import launcher
-from sojourn.service.first_plan import bounded
+from sojourn.service.first_plan import Assumptions, bounded
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings
 from sojourn.service.run import Metrics, RunSettings, run_application

@@ -13,7 +13,7 @@ from sojourn.app.address import topology_at
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import RequiredAllocationOption, read_allocation
 from sojourn.cli.options.output import JsonOption
-from sojourn.cli.options.shapes import ShapesOptions
+from sojourn.cli.options.stage import ShapesOptions
 from sojourn.errors import BadWorkload
 from sojourn.measure.duration import read_duration_s
 from sojourn.report.json.output import print_json

@@ -2,8 +2,7 @@
 
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.neighbours import moved, moves_s
-from sojourn.decide.nodes import Nodes
-from sojourn.decide.solution import Solution, settled, with_its_own
+from sojourn.decide.solution import Nodes, Solution, settled, with_its_own
 from sojourn.decide.target import check_processors
 from sojourn.errors import TooFewProcessors
 from sojourn.model.network import served_s, stations

@@ -3,15 +3,21 @@
 from sojourn.decide.assign import assign
 from sojourn.decide.effort import THOROUGH, Effort
 from sojourn.decide.gains import Gains, least_allocation
-from sojourn.decide.nodes import Nodes
 from sojourn.decide.percentile import Fewest, fewest_for_percentile
-from sojourn.decide.solution import Solution, settled
+from sojourn.decide.solution import Nodes, Solution, settled
 from sojourn.decide.target import Target, check_processors
-from sojourn.errors import TargetBelowFloor, TargetOutOfReach, TargetTooStrict
+from sojourn.errors import (
+    BadCalibration,
+    BadTarget,
+    TargetBelowFloor,
+    TargetOutOfReach,
+    TargetTooStrict,
+)
+from sojourn.model.calibration import Calibration
 from sojourn.model.network import hot_key, mean_floor_s, mean_s, predict, served_s, stations
 from sojourn.topology import Topology
 
-__all__ = ["minimise"]
+__all__ = ["minimise", "solve"]
 
 # Gains subtracted one by one drift from the sum they stand for by less than this part of the
 # target. They may stop short of it: the last ones are checked by the sum itself.
@@ -132,3 +138,35 @@ def _reason(
             f"{fewest - 1} gives {reached_s:.4g} s; {keeping_up} is the minimum for stability"
         )
     return reason if whole is None else f"{reason}; this takes {whole} whole nodes"
+
+
+def solve(
+    topology: Topology,
+    processors: int | None,
+    target: Target | None,
+    *,
+    model: str = "gigk",
+    nodes: Nodes | None = None,
+    calibration: Calibration | None = None,
+) -> Solution:
+    """Return the plan for a target, with *processors* at most; without one, their best use.
+
+    Raise `BadTarget` if neither is given.
+    """
+    if calibration is not None:
+        topology = calibration.topology(topology)
+    if target is None:
+        if processors is None:
+            raise BadTarget(
+                "a plan needs --processors or a target; write --processors 22, "
+                "--target-mean 500ms or --target-p95 1s"
+            )
+        return assign(topology, processors, model=model, nodes=nodes)
+    if calibration is not None:
+        if target.statistic != "mean" and not calibration.is_factor:
+            raise BadCalibration(
+                f"a polynomial is fitted to means and does not apply to {target.statistic}; "
+                "calibrate by a factor or per hop, or plan for the mean"
+            )
+        target = Target(target.statistic, calibration.estimate_s(target.seconds))
+    return minimise(topology, target, model=model, most=processors, nodes=nodes)

@@ -8,14 +8,12 @@ from rich.console import Console
 from sojourn.engine import KafkaAccess, health
 from sojourn.escaped import escaped_lines
 from sojourn.knowledge import Episode
-from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import print_event
-from sojourn.report.node_costs_text import node_costs_text
 from sojourn.report.terminal.console import say
 from sojourn.report.terminal.history import show_totals
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import Watch, lines, picture
-from sojourn.report.text import printable
+from sojourn.report.text import bill_text, node_costs_text, printable
 from sojourn.report.totals import Totals
 from sojourn.report.turns import turns
 from sojourn.service.entry import Entry

@@ -4,8 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite
 
 from sojourn.knowledge import allocation_text
+from sojourn.measure.node_costs import Bill, NodeCosts
 
-__all__ = ["clock", "duration", "extent", "number", "printable", "processors_text", "sequence"]
+__all__ = [
+    "bill_text",
+    "clock",
+    "duration",
+    "extent",
+    "node_costs_text",
+    "number",
+    "printable",
+    "processors_text",
+    "sequence",
+]
 
 _UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
 # For more operators, only the sum of processors is shown.
@@ -73,3 +84,33 @@ def processors_text(allocation: Mapping[str, int]) -> str:
     if len(allocation) > _MOST_OPERATORS:
         return str(sum(allocation.values()))
     return allocation_text(allocation)
+
+
+def bill_text(bill: Bill) -> str:
+    """Return what nodes have cost so far.
+
+    >>> bill_text(Bill.of(5400.0, 0.5))
+    '0.75 so far: 1.5 node-hours at 0.5'
+    """
+    hours, price = bill.node_hours, bill.price_per_hour
+    return f"{bill.cost:.4g} so far: {hours:.4g} node-hours at {price:g}"
+
+
+def node_costs_text(costs: NodeCosts) -> str:
+    """Return what it takes to add and to remove a node; empty if neither is known.
+
+    >>> node_costs_text(NodeCosts(adding_s=4.8, removing_s=1.1))
+    'adding a node takes 4.8 s, removing one 1.1 s'
+    >>> node_costs_text(NodeCosts(removing_s=1.1))
+    'removing a node takes 1.1 s'
+    """
+    known = [
+        (verb, took_s)
+        for verb, took_s in (("adding", costs.adding_s), ("removing", costs.removing_s))
+        if took_s is not None
+    ]
+    if not known:
+        return ""
+    (verb, took_s), *others = known
+    more = "".join(f", {other} one {duration(other_s)}" for other, other_s in others)
+    return f"{verb} a node takes {duration(took_s)}{more}"

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,10 +11,12 @@ from math import inf
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from sojourn.errors import BadFile
+from sojourn.engine import NodeHealth
+from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.escaped import escaped
+from sojourn.topology.check import shown
 
-__all__ = ["LogLine", "Logs", "Tail", "log_files", "time_s"]
+__all__ = ["LogLine", "Logs", "Tail", "log_files", "node_logs", "node_logs_hint", "time_s"]
 
 _BLOCK = 1 << 16
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?")
@@ -159,3 +162,35 @@ def time_s(line: str) -> float | None:
 
 def _text(line: bytes) -> str:
     return escaped(line.decode(errors="backslashreplace").rstrip("\r").expandtabs())
+
+
+def node_logs(nodes: Sequence[NodeHealth], name: str) -> Path:
+    """Return the folder with the logs of the node *name*, if it is on this machine.
+
+    Raise `BadInput` if there is no such node, and `EngineError`, which tells where they are, if
+    they are on another machine.
+    """
+    node = next((node for node in nodes if node.name == name), None)
+    if node is None:
+        names = ", ".join(node.name for node in nodes)
+        known = f"there are: {names}" if names else "it runs on one machine: leave out --node"
+        raise BadInput(f"there is no node {shown(name)}; {known}")
+    if not node.logs:
+        raise EngineError(
+            f"{name} has not reported the folder of its logs; {node.reason or 'try again'}"
+        )
+    folder = Path(node.logs)
+    # a container may have the same path, and machines may have the same name
+    if node.machine != socket.gethostname() or not folder.is_dir():
+        raise EngineError(
+            f"the logs of {name} are on {node.machine}, in {folder}; read them there"
+        )
+    return folder
+
+
+def node_logs_hint(nodes: Sequence[NodeHealth]) -> str:
+    """Return how to see what is printed on *nodes*; empty on one machine."""
+    names = [node.name for node in nodes if node.logs]
+    if not names:
+        return ""
+    return f"the output of functions is on the nodes: add --node {' or '.join(names)}"

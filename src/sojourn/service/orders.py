@@ -9,7 +9,7 @@ from sojourn.act.policy.base import Policy
 from sojourn.decide.place import DEFAULT, Placer, placer
 from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
-from sojourn.measure.bill import check_price
+from sojourn.measure.node_costs import check_price
 from sojourn.model.network import check_allocation
 from sojourn.topology import Topology
 

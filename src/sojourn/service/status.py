@@ -13,7 +13,7 @@ from sojourn.decide.target import Target
 from sojourn.engine import Health
 from sojourn.errors import BadTarget, EngineError
 from sojourn.knowledge import Episode, News, measured_s
-from sojourn.measure.bill import Bill
+from sojourn.measure.node_costs import Bill
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor

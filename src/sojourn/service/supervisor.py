@@ -12,7 +12,7 @@ from sojourn.engine import Engine, HasNodes, Health, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
-from sojourn.measure.bill import Bill
+from sojourn.measure.node_costs import Bill
 from sojourn.measure.observation import Observation
 from sojourn.service.floor import Floor
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders, checked_allocation

@@ -5,8 +5,7 @@ from math import inf
 
 from sojourn.decide.plan import Node, NodePlan
 from sojourn.errors import BadWorkload
-from sojourn.measure.bill import NodeTime
-from sojourn.measure.node_costs import NodeCosts, NodeMoves
+from sojourn.measure.node_costs import NodeCosts, NodeMoves, NodeTime
 
 __all__ = ["NodeSettings", "SimulatedNodes"]
 

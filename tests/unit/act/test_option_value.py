@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.act.option_value import kind_text, read_value, value_text
-from sojourn.act.options import Option, options
+from sojourn.act.options import Option, kind_text, options, read_value, value_text
 from sojourn.act.policy import names, policy
 from sojourn.act.policy.drs.holt import Holt
 from sojourn.act.policy.drs.quiet_hours import QuietHours

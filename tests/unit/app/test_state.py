@@ -3,7 +3,7 @@
 import pytest
 
 import sojourn as sj
-from sojourn.app.ddl import parse_fields
+from sojourn.app.schema import parse_fields
 from sojourn.app.state import key_of_message, state_fields
 from sojourn.errors import BadApplication, BadInput
 

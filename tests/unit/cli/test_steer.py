@@ -24,7 +24,7 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.choice import read_choice
 from sojourn.cli import app
-from sojourn.cli.options.letters import Letters
+from sojourn.cli.dead_letters import Letters
 from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile, EngineError
 from sojourn.report.prometheus import serve_metrics

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.errors import BadTarget, BoundTooLow, TooFewProcessors, UnknownName
 from sojourn.model.network import mean_s

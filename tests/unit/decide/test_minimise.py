@@ -9,7 +9,7 @@ from sojourn.decide.assign import assign
 from sojourn.decide.effort import QUICK, Effort
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.decide.target import Target
 from sojourn.errors import (
     BadTarget,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.errors import BadTarget
 
 

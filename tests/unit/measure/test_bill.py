@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.errors import BadInput
-from sojourn.measure.bill import Bill, NodeTime, check_price
+from sojourn.measure.node_costs import Bill, NodeTime, check_price
 
 NAMES = st.sets(st.sampled_from("abcd"))
 STEPS = st.lists(st.tuples(st.integers(0, 100), NAMES), min_size=1, max_size=20)

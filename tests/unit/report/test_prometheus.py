@@ -7,8 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, InnerTopics, NodeHealth
-from sojourn.measure.bill import Bill
-from sojourn.measure.node_costs import NodeCosts
+from sojourn.measure.node_costs import Bill, NodeCosts
 from sojourn.report.prometheus import serve_metrics
 from sojourn.service.status import Measured, OperatorStatus, Status
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from sojourn.act.node_scaling import NodeBounds
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 
 __all__ = ["ChangesMachines", "MachineChange", "MachineLog", "MachinePool", "machine_changes"]
 

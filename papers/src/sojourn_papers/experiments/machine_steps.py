@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.report.panel import Mark, Series
 from sojourn_papers.experiments.record import Table
 from sojourn_papers.experiments.timeline import Watched

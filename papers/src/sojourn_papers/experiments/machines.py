@@ -6,7 +6,7 @@ from math import inf
 from statistics import fmean
 
 from sojourn.act.best_effort_plan import Goal
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.decide.target import Target
 from sojourn.report.panel import Mark, Panel
 from sojourn_papers.experiments.application import Application, joined

@@ -4,9 +4,8 @@ from functools import lru_cache
 
 from sojourn.app.codec.base import Codec
 from sojourn.app.codec.json import JsonCodec
-from sojourn.app.format import Avro
 from sojourn.app.schema import Schema
-from sojourn.app.stream import Stream
+from sojourn.app.stream import Avro, Stream
 from sojourn.registry import optional
 
 __all__ = ["codec_of"]

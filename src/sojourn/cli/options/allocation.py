@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Option
 
 from sojourn.cli.options.group import Group
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.topology.check import shown
 

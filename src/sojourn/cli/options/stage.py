@@ -19,8 +19,21 @@ from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.rehearsal import Stage
+from collections.abc import Callable
+from functools import partial
+from typing import cast
 
-__all__ = ["EveryOption", "FasterOption", "Play", "PlayOptions", "TimesOption", "TraceOption"]
+from sojourn.simulate.workload import Gaps, Service, ServiceShape
+
+__all__ = [
+    "EveryOption",
+    "FasterOption",
+    "Play",
+    "PlayOptions",
+    "ShapesOptions",
+    "TimesOption",
+    "TraceOption",
+]
 
 TraceOption = Annotated[
     Path,
@@ -109,3 +122,29 @@ def _read_play(
 
 
 PlayOptions = Annotated[Play, Group(_read_play)]
+
+
+def _read_shapes(
+    *,
+    service: Annotated[
+        str,
+        Option(
+            help="Distribution of service times: auto (constant, exponential or gamma by scv), "
+            "exponential, constant, gamma, lognormal, hyperexponential."
+        ),
+    ] = "auto",
+    gaps: Annotated[
+        str,
+        Option(
+            help="Pattern of arrivals: renewal (by scv), uniform, on_off (on and off for 1 s "
+            "on average; on_off:2s:5s for other times), batches (batches:10: ten roots at "
+            "once)."
+        ),
+    ] = "renewal",
+) -> Callable[[Topology], Workload]:
+    """Return the workload of a topology."""
+    shape = Service(shape=cast("ServiceShape", service))
+    return partial(Workload.everywhere, service=shape, gaps=Gaps.read(gaps))
+
+
+ShapesOptions = Annotated[Callable[[Topology], Workload], Group(_read_shapes)]

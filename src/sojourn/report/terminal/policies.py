@@ -5,8 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from sojourn.act.option_value import kind_text, value_text
-from sojourn.act.options import options
+from sojourn.act.options import kind_text, options, value_text
 from sojourn.act.policy import policy
 from sojourn.decide.target import Target
 from sojourn.report.terminal.console import TABLE_WIDTH, table, wide_console

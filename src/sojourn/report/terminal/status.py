@@ -17,9 +17,7 @@ from rich.text import Text
 from sojourn.engine import Health, NodeHealth, PartHealth
 from sojourn.errors import ApplicationStarting, EngineError
 from sojourn.escaped import escaped
-from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import picked
-from sojourn.report.node_costs_text import node_costs_text
 from sojourn.report.terminal.console import (
     TABLE_WIDTH,
     FittedTable,
@@ -30,7 +28,14 @@ from sojourn.report.terminal.console import (
     wide_console,
 )
 from sojourn.report.terminal.nodes import nodes_view, traffic_view
-from sojourn.report.text import clock, duration, number, processors_text
+from sojourn.report.text import (
+    bill_text,
+    clock,
+    duration,
+    node_costs_text,
+    number,
+    processors_text,
+)
 from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status

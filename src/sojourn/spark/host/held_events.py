@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from sojourn.errors import DiskFull
-from sojourn.spark.host.batch.room import Room
+from sojourn.spark.host.batch.write_queue import Room
 
 __all__ = ["HeldEvents"]
 

@@ -17,11 +17,9 @@ from typing import Any
 from sojourn.decide.plan import HERE
 from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.files.log_lines import log
-from sojourn.spark.host.alarm import Alarm
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.batch.room import Room
-from sojourn.spark.host.batch.write_queue import WriteQueue
+from sojourn.spark.host.batch.write_queue import Room, WriteQueue
 from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import (
     Event,
@@ -43,7 +41,7 @@ from sojourn.spark.host.relay_sessions import RelaySessions
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.host.temporary_folder import remove_after
 from sojourn.spark.wire.agent import AgentHello
-from sojourn.spark.wire.background import OURS, BackgroundTasks
+from sojourn.spark.wire.background import OURS, Alarm, BackgroundTasks
 from sojourn.spark.wire.controller import (
     Ask,
     Broken,

@@ -5,9 +5,10 @@ when the garbage collector finds it. Both are too late for a host, which must en
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from time import time
 
-__all__ = ["OURS", "BackgroundTasks", "report"]
+__all__ = ["OURS", "Alarm", "BackgroundTasks", "report"]
 
 OURS = "sojourn"
 """The key of a context that `report` has made."""
@@ -44,3 +45,26 @@ async def _reporting(work: Coroutine[None, None, None]) -> None:
         await work
     except Exception as error:  # noqa: BLE001 - nobody else would see it
         report(error)
+
+
+class Alarm:
+    """Calls *due* when it is time by the *clock*."""
+
+    def __init__(self, due: Callable[[], None], clock: Callable[[], float] = time) -> None:
+        self._due, self._clock = due, clock
+        self._set: tuple[float, asyncio.TimerHandle] | None = None
+
+    def set(self, due_s: float | None) -> None:
+        """Call at *due_s*, at once if that is over, instead of when it was set to before."""
+        if self._set is not None:
+            if self._set[0] == due_s:
+                return
+            self._set[1].cancel()
+            self._set = None
+        if due_s is not None:
+            loop = asyncio.get_running_loop()
+            self._set = due_s, loop.call_later(max(0.0, due_s - self._clock()), self._rings)
+
+    def _rings(self) -> None:
+        self._set = None
+        self._due()

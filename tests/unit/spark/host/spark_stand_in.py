@@ -23,9 +23,9 @@ from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.host_log import HostLog
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.log_entries import Did
-from sojourn.spark.host.batch.room import Room
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.batch.stage_tasks import StageTasks
+from sojourn.spark.host.batch.write_queue import Room
 from sojourn.spark.host.desk.admission import Limits
 from sojourn.spark.host.desk.events import (
     Arrival,

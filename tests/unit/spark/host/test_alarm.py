@@ -3,7 +3,7 @@
 import asyncio
 from time import time
 
-from sojourn.spark.host.alarm import Alarm
+from sojourn.spark.wire.background import Alarm
 
 DEADLINE_S = 20.0
 

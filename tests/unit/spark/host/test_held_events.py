@@ -3,7 +3,7 @@
 import pytest
 
 from sojourn.errors import DiskFull, EngineError
-from sojourn.spark.host.batch.room import Room
+from sojourn.spark.host.batch.write_queue import Room
 from sojourn.spark.host.held_events import HeldEvents
 
 FULL = DiskFull("the log", "/disk")

@@ -1,6 +1,6 @@
 """DRS-15, Fig. 10: machines for a target, and back."""
 
-from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Nodes
 from sojourn.simulate.workload import Gaps
 from sojourn_papers.experiments.application import Application, vld
 from sojourn_papers.experiments.bench import Pauses

@@ -12,10 +12,9 @@ from sojourn.act.policy.drs.correction import SURELY, correction
 from sojourn.act.policy.drs.decision import Choice, decision
 from sojourn.act.policy.drs.holt import Holt
 from sojourn.act.policy.drs.load_estimate import Situation, situation
-from sojourn.act.policy.drs.misallocation import moved
 from sojourn.act.policy.drs.requirement import Requirement, requirement
 from sojourn.act.policy.drs.shortage import Shortage, Trigger, relief, shortage
-from sojourn.act.policy.drs.surplus import saving, surplus
+from sojourn.act.policy.drs.surplus import moved, saving, surplus
 from sojourn.act.recommendation import held
 from sojourn.errors import BadTarget
 from sojourn.knowledge import Knowledge, Wish

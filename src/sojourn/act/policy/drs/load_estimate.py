@@ -1,13 +1,12 @@
 """The load now: how high, how certain, what is waiting, and what the model says of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
 from sojourn.act.policy.drs.holt import Holt
-from sojourn.act.policy.drs.startable import Startable, startable
 from sojourn.act.prediction import Outlook, figures, floor_s
 from sojourn.knowledge import Knowledge, measured_s
 from sojourn.measure.observation import Observation
@@ -18,7 +17,7 @@ from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad
 
-__all__ = ["Situation", "situation"]
+__all__ = ["Situation", "Startable", "situation"]
 
 # Growth below this many standard errors of a single count is taken for chance.
 _TREND = 3.0
@@ -28,6 +27,45 @@ _LEAST_COUNTS = 6
 _LATELY = 2
 # Operators with less than this part of the work do not count for the uncertainty.
 _MATTERS = 0.1
+# A processor that has not started after this many looks in a row will not.
+_LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """Operators with processors that do not start: how many run, are wanted, and why.
+
+    >>> print(Startable({"score": 2}, {"score": 6}, {"score": "out of memory"}))
+    only 2 of 6 processors of score are running (out of memory)
+    """
+
+    running: Mapping[str, int]
+    wanted: Mapping[str, int]
+    why: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"only {k} of {self.wanted[name]} processors of {name} are running"
+            + f" ({self.why[name]})" * bool(self.why[name])
+            for name, k in self.running.items()
+        )
+
+    def runs(self, allocation: Mapping[str, int]) -> dict[str, int]:
+        """Return *allocation* without processors that do not start."""
+        return {name: min(k, self.running.get(name, k)) for name, k in allocation.items()}
+
+    def bound(self, topology: Topology) -> Topology:
+        """Return *topology* with `max_processors` at what can be started.
+
+        An operator keeps its `min_processors`, whether they start or not.
+        """
+        operators = [topology.operator[name] for name in self.running]
+        return topology.with_operators(
+            *(
+                replace(o, max_processors=max(self.running[o.name], o.min_processors))
+                for o in operators
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +160,7 @@ def situation(
     if topology is not steady:
         shared = slowed(topology, running)
     waiting = behind(shared, history[-1], running, goal.model)
-    starts = startable(knowledge)
+    starts = _startable(knowledge)
     bound = starts.bound(topology)
     floor = inf
     if goal.target is not None and learns:
@@ -175,3 +213,20 @@ def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
     scv = max(topology.loads[name].arrival_scv for name in topology.operator)
     chance = sqrt(max(1.0, scv) / (topology.arrivals_per_s * lasted_s))
     return growth if growth > 1 + _TREND * chance else 1.0
+
+
+def _startable(knowledge: Knowledge) -> Startable:
+    """Return the operators that had fewer processors than wanted in each of the last looks."""
+    lately = [o for o in knowledge.observations if o.usable][-_LOOKS:]
+    short = {
+        name: max(1, *(o.operators[name].running for o in lately))
+        for name in knowledge.topology.operator
+        if len(lately) == _LOOKS
+        and all(o.operators[name].running < o.operators[name].wanted for o in lately)
+    }
+    last = lately[-1].operators if lately else {}
+    return Startable(
+        running={name: k for name, k in short.items() if k < knowledge.allocation[name]},
+        wanted={name: knowledge.allocation[name] for name in short},
+        why={name: last[name].missing for name in short},
+    )

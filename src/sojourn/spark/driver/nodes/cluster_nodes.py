@@ -13,8 +13,7 @@ from sojourn.app.loading import import_path
 from sojourn.decide.plan import Node, NodePlan, Placement
 from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
-from sojourn.measure.bill import NodeTime
-from sojourn.measure.node_costs import NodeCosts
+from sojourn.measure.node_costs import NodeCosts, NodeTime
 from sojourn.measure.report import NodeReport
 from sojourn.spark.agent.agent import node_name
 from sojourn.spark.agent.kafka_reach import KafkaBrokers

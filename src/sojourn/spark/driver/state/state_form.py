@@ -6,10 +6,9 @@ from typing import Any, Self
 
 from sojourn.app.application import App
 from sojourn.app.datatype import Field
-from sojourn.app.ddl import parse_fields
 from sojourn.app.operator import PythonOperator
 from sojourn.app.reading import reader
-from sojourn.app.schema import Schema
+from sojourn.app.schema import Schema, parse_fields
 from sojourn.app.state import StateFields, key_fields
 from sojourn.app.writing import writer
 

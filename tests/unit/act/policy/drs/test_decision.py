@@ -2,9 +2,8 @@ from dataclasses import replace
 
 from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs.decision import Choice, decision
-from sojourn.act.policy.drs.load_estimate import situation
+from sojourn.act.policy.drs.load_estimate import Startable, situation
 from sojourn.act.policy.drs.requirement import Requirement
-from sojourn.act.policy.drs.startable import Startable
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge

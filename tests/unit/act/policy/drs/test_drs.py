@@ -12,8 +12,8 @@ from sojourn.act.policy.drs.load_estimate import situation
 from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.nodes import Nodes
 from sojourn.decide.plan import Plan
+from sojourn.decide.solution import Nodes
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadTarget

@@ -4,8 +4,7 @@ import asyncio
 import threading
 
 from sojourn.errors import DiskFull, EngineError
-from sojourn.spark.host.batch.room import Room
-from sojourn.spark.host.batch.write_queue import WriteQueue
+from sojourn.spark.host.batch.write_queue import Room, WriteQueue
 
 
 class Disk:
