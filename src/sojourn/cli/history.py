@@ -19,7 +19,7 @@ from sojourn.report.terminal.history import show_lines, show_run, show_totals
 from sojourn.report.terminal.progress import working
 from sojourn.report.totals import Totals
 from sojourn.report.turns import Line, lines, turns
-from sojourn.service.histories import find_history
+from sojourn.service.state_folder import find_history
 
 __all__ = ["history"]
 

@@ -12,8 +12,8 @@ from sojourn.cli.options.application import AnyAppOption, app_hint
 from sojourn.cli.options.completion import nodes, operators_with_logs
 from sojourn.errors import BadInput, BadTarget, SojournError
 from sojourn.measure.duration import read_duration_s
-from sojourn.service.client import ask_status
-from sojourn.service.entry import find
+from sojourn.service.control import ask_status
+from sojourn.service.folders import find
 from sojourn.service.logs import Logs, log_files, node_logs, node_logs_hint, time_s
 from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder

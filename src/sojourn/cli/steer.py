@@ -13,8 +13,8 @@ from sojourn.cli.options.placement import NewPlacementOption
 from sojourn.cli.options.target import TargetOptions
 from sojourn.errors import BadInput
 from sojourn.escaped import escaped_lines
-from sojourn.service.client import ask
-from sojourn.service.entry import find
+from sojourn.service.control import ask
+from sojourn.service.folders import find
 
 __all__ = ["pause", "resume", "scale", "set_goal"]
 

@@ -11,8 +11,8 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
-from sojourn.service.client import stop as stop_application
-from sojourn.service.entry import find
+from sojourn.service.control import stop as stop_application
+from sojourn.service.folders import find
 from sojourn.service.name_lock import INTERRUPTED
 
 __all__ = ["stop"]

@@ -15,8 +15,8 @@ from sojourn.report.terminal.status import (
     cluster_view,
     watch_status,
 )
-from sojourn.service.client import ask
-from sojourn.service.entry import find, running
+from sojourn.service.control import ask
+from sojourn.service.folders import find, running
 
 __all__ = ["ps", "top"]
 

@@ -13,7 +13,7 @@ from sojourn.cli.options.completion import topologies
 from sojourn.errors import BadInput
 from sojourn.history.reader import measured_topology
 from sojourn.report.terminal.progress import working
-from sojourn.service.histories import find_history
+from sojourn.service.state_folder import find_history
 from sojourn.topology.file import topology_text, write_topology
 
 __all__ = ["topology"]

@@ -16,7 +16,7 @@ from sojourn.report.terminal.watch import Watch, lines, picture
 from sojourn.report.text import bill_text, node_costs_text, printable
 from sojourn.report.totals import Totals
 from sojourn.report.turns import turns
-from sojourn.service.entry import Entry
+from sojourn.service.folders import Entry
 from sojourn.service.supervisor import Supervisor
 
 __all__ = ["AsJson", "ForPeople"]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sojourn.errors import BadFile, BadInput, EngineError
-from sojourn.service.client import ask
-from sojourn.service.entry import find
+from sojourn.service.control import ask
+from sojourn.service.folders import find
 
 __all__ = ["kafka_of"]
 

@@ -12,8 +12,7 @@ from typing import Self
 from sojourn.app.names import check_name
 from sojourn.errors import BadFile
 from sojourn.files.file_lock import FileLock
-from sojourn.service.entry import ENDED, ENTRY, TOKEN, Entry
-from sojourn.service.folders import places, private_folder
+from sojourn.service.folders import ENDED, ENTRY, TOKEN, Entry, places, private_folder
 
 __all__ = ["FAILED", "INTERRUPTED", "Claim"]
 

@@ -22,14 +22,14 @@ from sojourn.engine import (
 from sojourn.errors import ApplicationStarting, DiskFull, EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.service.entry import Entry
+from sojourn.service.control import Server
 from sojourn.service.first_plan import first_plan
+from sojourn.service.folders import Entry
 from sojourn.service.interrupts import Interrupts
 from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.name_lock import FAILED, INTERRUPTED, Claim
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders
 from sojourn.service.requests import answer
-from sojourn.service.server import Server
 from sojourn.service.state_folder import StateFolder
 from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor

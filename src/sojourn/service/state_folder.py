@@ -10,11 +10,11 @@ from sojourn.files.durable_file import write_durably
 from sojourn.files.file_lock import FileLock
 from sojourn.files.file_system import require_local_disk
 from sojourn.files.private_files import claim_folder
-from sojourn.service.entry import only, running
-from sojourn.service.folders import state_folder
+from sojourn.service.control import ask
+from sojourn.service.folders import only, running, state_folder
 from sojourn.topology.check import shown
 
-__all__ = ["StateFolder", "find_in_state", "known_applications"]
+__all__ = ["StateFolder", "find_history", "find_in_state", "known_applications"]
 
 _MARK, _LOCK = "run.json", "lock"
 # written by the engine, which may have run without this command
@@ -125,6 +125,22 @@ def find_in_state(name: str, app: str | None = None) -> Path:
             "If it was started with --state or --history, name that folder or file"
         )
     return own.get(app, max(own.values(), key=_last_used_s)) / name
+
+
+def find_history(app: str | None = None) -> Path:
+    """Return the history of *app*; without a name, of the application that runs or ran last.
+
+    Raise `BadInput` if there is none, or several run.
+    """
+    runs = running()
+    if runs and (app is None or app in runs):
+        folder, entry = only(runs) if app is None else runs[app]
+        try:
+            path = ask(folder, entry, {"ask": "status"}).get("history")
+        except EngineError:  # it is starting, or busy
+            path = None
+        return Path(path) if path else Path(entry.state) / "history"
+    return find_in_state("history", app)
 
 
 def _stopped() -> dict[str, Path]:

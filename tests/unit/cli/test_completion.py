@@ -15,11 +15,11 @@ from sojourn.cli import app
 from sojourn.decide.plan import Plan
 from sojourn.engine import Health, NodeHealth
 from sojourn.model.station import names as station_names
+from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
 from sojourn.service.name_lock import Claim
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
-from sojourn.service.server import Server
 from sojourn.service.status import status
 from sojourn.service.supervisor import Supervisor
 

@@ -29,9 +29,9 @@ from sojourn.measure.sketch import Sketch
 from sojourn.report.plot.history import draw_history
 from sojourn.report.totals import Totals
 from sojourn.report.turns import lines, turns
+from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
 from sojourn.service.name_lock import Claim
-from sojourn.service.server import Server
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from sojourn.cli import app
 from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth
+from sojourn.service.control import Server
 from sojourn.service.name_lock import Claim
-from sojourn.service.server import Server
 from sojourn.service.status import DecisionStatus, Measured, OperatorStatus, Status, to_json
 
 pytestmark = pytest.mark.usefixtures("places")

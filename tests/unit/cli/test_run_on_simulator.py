@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import processes
 from sojourn.cli import app
 from sojourn.history import read_episodes
-from sojourn.service.client import stop
-from sojourn.service.entry import find
+from sojourn.service.control import stop
+from sojourn.service.folders import find
 
 VLD = str(Path(__file__).parents[3] / "examples" / "vld.yaml")
 MODULE = """

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from sojourn.cli import app
+from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
 from sojourn.service.name_lock import Claim
-from sojourn.service.server import Server
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from state_folders import StateWriter, counting
 

@@ -29,12 +29,12 @@ from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile, EngineError
 from sojourn.report.prometheus import serve_metrics
 from sojourn.report.terminal.status import status_view
+from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
 from sojourn.service.logs import Tail
 from sojourn.service.name_lock import Claim
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
-from sojourn.service.server import Server
 from sojourn.service.status import LatestDecisions, Measured, from_json, status, to_json
 from sojourn.service.supervisor import Supervisor
 

@@ -12,9 +12,14 @@ import pytest
 
 from processes import started
 from sojourn.errors import BadApplication, BadFile, EngineError
-from sojourn.service.entry import Entry, exit_status
+from sojourn.service.folders import (
+    Entry,
+    exit_status,
+    private_folder,
+    refuse_others,
+    state_folder,
+)
 from sojourn.service.folders import places as known_places
-from sojourn.service.folders import private_folder, refuse_others, state_folder
 from sojourn.service.name_lock import Claim
 
 

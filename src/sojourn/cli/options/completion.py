@@ -10,8 +10,8 @@ import typer
 from sojourn.act.policy import names as policy_names
 from sojourn.decide.place import names as placer_names
 from sojourn.errors import SojournError
-from sojourn.service.client import ask_status
-from sojourn.service.entry import find, running
+from sojourn.service.control import ask_status
+from sojourn.service.folders import find, running
 from sojourn.service.state_folder import find_in_state, known_applications
 from sojourn.spark.driver.state.folder_address import read_folder
 

@@ -36,8 +36,8 @@ from sojourn.report.text import (
     number,
     processors_text,
 )
-from sojourn.service.client import ask_status
-from sojourn.service.entry import Entry
+from sojourn.service.control import ask_status
+from sojourn.service.folders import Entry
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
 __all__ = [

@@ -28,8 +28,10 @@ __all__ = [
 
 Change: TypeAlias = tuple[str, str, bytes]
 """The state that a key of an operator has from now on; empty if it has none any more."""
+
 Delta: TypeAlias = Mapping[str, Mapping[str, bytes]]
 """The states that have changed, by operator and key; empty where there is none any more."""
+
 # Short enough that making room in a block takes less than finding the place.
 _LONGEST = 1000
 

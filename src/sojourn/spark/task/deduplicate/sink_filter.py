@@ -26,6 +26,7 @@ __all__ = ["Claim", "Passage", "Rules"]
 
 Row = dict[str, Any]
 """The columns of a message, by name."""
+
 _LOOK_S = 0.5
 
 

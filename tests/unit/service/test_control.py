@@ -11,11 +11,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from sojourn.errors import BadAllocation, BadFile, BadInput, EngineError
-from sojourn.service.client import ask
-from sojourn.service.entry import Entry, find, running
+from sojourn.service.control import REQUEST_BYTES, Server, ask, peer_uid
+from sojourn.service.folders import Entry, find, running
 from sojourn.service.name_lock import Claim
-from sojourn.service.protocol import REQUEST_BYTES, peer_uid
-from sojourn.service.server import Server
 
 STRANGER = """
 import os, socket, sys
@@ -140,7 +138,7 @@ def test_another_user_is_refused_whatever_they_would_say():
 
 
 def test_a_command_tells_its_token_to_no_other_user(app, monkeypatch):
-    monkeypatch.setattr("sojourn.service.client.peer_uid", lambda _connection: os.getuid() + 1)
+    monkeypatch.setattr("sojourn.service.control.peer_uid", lambda _connection: os.getuid() + 1)
     with pytest.raises(EngineError, match="belongs to another user"):
         ask(*app, {"ask": "status"})
 
