@@ -47,7 +47,7 @@ Errors keep their values as arguments, so they pickle, and format them in `__str
 
 from collections.abc import Mapping
 
-from sojourn.escaped import escaped
+from sojourn.text import escaped
 
 __all__ = [
     "ApplicationStarting", "ApplicationStopped", "BadAllocation", "BadApplication",

@@ -40,7 +40,7 @@ from sojourn.app.stream import Stream
 from sojourn.app.type_check import check_record, within
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.registry import optional
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 with optional("sojourn.testing needs", "spark"):
     import msgspec

@@ -8,7 +8,7 @@ from sojourn.act.options import Option, options, read_value, value_text, with_op
 from sojourn.act.policy import DEFAULT, Policy, names, policy
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["PolicyChoice", "Setting", "read_choice", "read_choices", "read_setting"]
 

@@ -24,7 +24,7 @@ from typing import (
 from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Option", "kind_text", "options", "read_value", "value_text", "with_options"]
 

@@ -16,7 +16,7 @@ from sojourn.app.state import check_keys
 from sojourn.app.stream import Avro, Sink, Stream
 from sojourn.app.streams import Streams
 from sojourn.errors import BadApplication
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 if TYPE_CHECKING:
     from sojourn.topology import Topology

@@ -7,8 +7,8 @@ from sojourn.app.graph import readers
 from sojourn.app.operator import AppOperator, Hints
 from sojourn.app.settings import check_hints
 from sojourn.errors import BadApplication
+from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.check import shown
 
 __all__ = ["as_topology"]
 

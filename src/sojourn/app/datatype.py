@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from sojourn.errors import BadSchema
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "MOST_DIGITS",

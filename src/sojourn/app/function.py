@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Sequence
 
 from sojourn.errors import BadApplication
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["check_function", "check_samples", "check_set_up"]
 

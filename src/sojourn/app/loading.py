@@ -16,7 +16,7 @@ from types import ModuleType
 from sojourn.app.application import App
 from sojourn.app.operator import Function, PythonOperator
 from sojourn.errors import BadApplication, SojournError
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["check_loadable", "import_path", "is_address", "load", "topology_file"]
 

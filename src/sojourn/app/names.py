@@ -3,7 +3,7 @@
 import re
 
 from sojourn.errors import BadApplication
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["check_name", "check_window"]
 

@@ -9,7 +9,7 @@ from sojourn.app.schema import Schema, parse_schema
 from sojourn.app.settings import settings_of
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadSchema
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["native_operator", "with_durable"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 from sojourn.app.state import StateFields
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "TIME_LIMIT_S",

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from sojourn.app.operator import PythonOperator
 from sojourn.app.type_check import check_record, within
 from sojourn.errors import BadRecord
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Checked", "Emitted", "output_of"]
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.type_check import check_of, misfit, plain_types, within
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Reader", "as_is", "read_field", "reader"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Reminder", "State", "reminders_of"]
 

@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 
 from sojourn.app.datatype import SYNONYMS, Array, Atom, DataType, Decimal, Field, Map, Struct
 from sojourn.errors import BadSchema
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Schema", "parse_fields", "parse_schema"]
 

@@ -8,8 +8,8 @@ from sojourn.app.operator import Hints, OnError
 from sojourn.app.state import DeclaredState, state_fields
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadTopology
+from sojourn.text import shown
 from sojourn.topology import check
-from sojourn.topology.check import shown
 
 __all__ = ["PythonSettings", "Settings", "check_hints", "settings_of"]
 

@@ -13,7 +13,7 @@ from sojourn.app.schema import Schema, parse_fields
 from sojourn.app.stream import Stream
 from sojourn.app.type_check import check_of, within
 from sojourn.errors import BadApplication, BadRecord, BadSchema
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "DeclaredState",

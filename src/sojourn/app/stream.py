@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from sojourn.app.schema import Schema
 from sojourn.errors import BadApplication
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Avro", "Grouping", "Sink", "Stream"]
 

@@ -8,7 +8,7 @@ from sojourn.app.operator import AppOperator
 from sojourn.app.schema import Schema, parse_schema
 from sojourn.app.stream import Avro, Stream
 from sojourn.errors import BadApplication
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Streams"]
 

@@ -16,7 +16,7 @@ from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.schema import Schema
 from sojourn.errors import BadRecord
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "FLOAT_MAX",

@@ -29,7 +29,7 @@ from sojourn.cli.stop import stop
 from sojourn.cli.top import ps, top
 from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError
-from sojourn.escaped import escaped_lines
+from sojourn.text import escaped_lines
 
 __all__ = ["app", "main"]
 

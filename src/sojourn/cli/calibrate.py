@@ -10,7 +10,7 @@ from sojourn.errors import BadCalibration, BadFile
 from sojourn.model.calibration import FORMS, Pair, fit
 from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import calibration_report
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["calibrate"]
 

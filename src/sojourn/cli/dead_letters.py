@@ -14,13 +14,13 @@ from sojourn.cli.options.group import Group
 from sojourn.cli.options.kafka import KafkaOptions
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput, BadTarget
-from sojourn.escaped import escaped_lines
 from sojourn.measure.duration import read_duration_s
 from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.dead_letters import letter_json, print_letter, print_letters
 from sojourn.service.kafka import kafka_of
 from sojourn.spark.driver.settings import read_starting
+from sojourn.text import escaped_lines
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.kafka.dead_letters import DeadLetters

@@ -22,7 +22,7 @@ from sojourn.service.interrupts import Interrupts
 from sojourn.service.kafka import kafka_of
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.load.offered_load import Gaps

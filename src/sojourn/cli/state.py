@@ -23,7 +23,7 @@ from sojourn.report.terminal.state import (
 )
 from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 if TYPE_CHECKING:  # the store is optional
     from sojourn.spark.driver.state.key_states import KeyStates

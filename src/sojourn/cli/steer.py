@@ -12,9 +12,9 @@ from sojourn.cli.options.completion import operators_to_scale
 from sojourn.cli.options.placement import NewPlacementOption
 from sojourn.cli.options.target import TargetOptions
 from sojourn.errors import BadInput
-from sojourn.escaped import escaped_lines
 from sojourn.service.control import ask
 from sojourn.service.folders import find
+from sojourn.text import escaped_lines
 
 __all__ = ["pause", "resume", "scale", "set_goal"]
 

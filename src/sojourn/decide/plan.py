@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import TypeAlias
 
 from sojourn.errors import BadAllocation
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["ANYWHERE", "HERE", "Expected", "Node", "NodePlan", "Placement", "Plan", "here"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sojourn.errors import BadTarget
 from sojourn.model.network import PERCENTILES, Prediction
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["MOST_PROCESSORS", "Target", "check_processors", "reached_s"]
 

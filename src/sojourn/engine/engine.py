@@ -13,8 +13,8 @@ from sojourn.errors import BadAllocation, EngineError
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull
 from sojourn.model.network import check_allocation
+from sojourn.text import shown
 from sojourn.topology import Topology
-from sojourn.topology.check import shown
 
 __all__ = [
     "Cost",

@@ -10,8 +10,8 @@ from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.history.format import plan_of, record_text
+from sojourn.text import shown
 from sojourn.topology import Topology
-from sojourn.topology.check import shown
 from sojourn.topology.file import parse_topology, topology_document
 
 __all__ = ["Run", "run_columns", "run_of"]

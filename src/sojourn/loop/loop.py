@@ -17,8 +17,8 @@ from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, DiskFull, E
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
+from sojourn.text import shown
 from sojourn.topology import Topology
-from sojourn.topology.check import shown
 
 __all__ = ["ACTIVE", "PASSIVE", "Loop", "Mode", "Site", "planned", "step"]
 

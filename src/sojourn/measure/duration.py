@@ -4,7 +4,7 @@ import re
 from math import inf
 
 from sojourn.errors import BadInput, BadTarget
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["read_duration_s", "read_positive_s"]
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from sojourn.measure.counters import OperatorReport, ProcessorReport
 from sojourn.measure.report import Pull, RootReport
+from sojourn.text import shown
 from sojourn.topology import Topology
-from sojourn.topology.check import shown
 
 __all__ = ["BIN_SLACK", "faults"]
 

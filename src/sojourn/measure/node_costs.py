@@ -7,7 +7,7 @@ from math import isfinite
 from statistics import median
 
 from sojourn.errors import BadInput
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["Bill", "NodeCosts", "NodeMoves", "NodeTime", "check_price"]
 

@@ -18,8 +18,8 @@ from sojourn.model.cores import Computing, computing, stretched
 from sojourn.model.keyed import Keyed
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station, station
+from sojourn.text import shown
 from sojourn.topology import Operator, Topology
-from sojourn.topology.check import shown
 
 __all__ = [
     "PERCENTILES",

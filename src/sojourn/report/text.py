@@ -13,7 +13,6 @@ __all__ = [
     "extent",
     "node_costs_text",
     "number",
-    "printable",
     "processors_text",
     "sequence",
 ]
@@ -72,11 +71,6 @@ def sequence(values: Iterable[object]) -> str:
     'p95, then mean'
     """
     return ", then ".join(dict.fromkeys(map(str, values)))
-
-
-def printable(text: str, keep: str = "") -> str:
-    """Return *text* with spaces for unprintable characters, which a terminal may execute."""
-    return "".join(c if c.isprintable() or c in keep else " " for c in text)
 
 
 def processors_text(allocation: Mapping[str, int]) -> str:

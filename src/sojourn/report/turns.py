@@ -10,7 +10,7 @@ from statistics import fmean
 from sojourn.decide.plan import Expected
 from sojourn.knowledge import Episode, measured_s
 from sojourn.measure.observation import Observation
-from sojourn.report.text import printable
+from sojourn.text import printable
 
 __all__ = ["Line", "Turn", "failed_text", "lines", "turns"]
 

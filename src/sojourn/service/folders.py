@@ -12,7 +12,7 @@ from typing import Self
 
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.files.durable_file import write_durably
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "ENDED",

@@ -13,8 +13,7 @@ from typing import BinaryIO, Self
 
 from sojourn.engine import NodeHealth
 from sojourn.errors import BadFile, BadInput, EngineError
-from sojourn.escaped import escaped
-from sojourn.topology.check import shown
+from sojourn.text import escaped, shown
 
 __all__ = ["LogLine", "Logs", "Tail", "log_files", "node_logs", "node_logs_hint", "time_s"]
 

@@ -8,7 +8,7 @@ from sojourn.engine import kafka
 from sojourn.errors import BadAllocation, BadInput, BadTarget
 from sojourn.service.status import Status, to_json
 from sojourn.service.supervisor import Supervisor
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["REQUESTS", "answer"]
 

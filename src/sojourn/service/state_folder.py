@@ -12,7 +12,7 @@ from sojourn.files.file_system import require_local_disk
 from sojourn.files.private_files import claim_folder
 from sojourn.service.control import ask
 from sojourn.service.folders import only, running, state_folder
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["StateFolder", "find_history", "find_in_state", "known_applications"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sojourn.errors import BadFile, BadWorkload
 from sojourn.simulate.workload import Rates
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["read_rates"]
 

@@ -7,8 +7,8 @@ from typing import Literal, cast, get_args
 
 from sojourn.errors import BadTarget, BadWorkload
 from sojourn.measure.duration import read_duration_s
+from sojourn.text import shown
 from sojourn.topology import Arrival, Topology
-from sojourn.topology.check import shown
 
 __all__ = [
     "Dispatching",

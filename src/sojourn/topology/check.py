@@ -3,29 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import inf
-from reprlib import Repr
 
 from sojourn.errors import BadName, BadNumber, UnknownOperator, WrongType
+from sojourn.text import shown
 
-__all__ = ["choice", "count", "distinct", "known", "name", "number", "numbers", "shown"]
+__all__ = ["choice", "count", "distinct", "known", "name", "number", "numbers"]
 
-# A list may contain itself, or be nested very deeply.
-_SHORT = Repr()
-_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict = 3, 20, 20
-_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 5000
 # The same as the largest load of a topology.
 _MOST_PROCESSORS = 10**9
 # No real rate, time or mean number is outside this range; one in the wrong unit may be.
 _SMALLEST, _LARGEST = 1e-18, 1e18
-
-
-def shown(value: object) -> str:
-    """Return *value* as it is shown in an error, shortened."""
-    try:
-        text = _SHORT.repr(value)
-    except ValueError:  # an integer of more digits than Python is willing to print
-        text = "a number of thousands of digits"
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def name(section: str, value: object) -> str:

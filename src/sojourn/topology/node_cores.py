@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from sojourn.errors import BadNumber, WrongType
+from sojourn.text import shown
 from sojourn.topology import check
 
 __all__ = ["NodeCores", "in_turn"]
@@ -28,7 +29,7 @@ class NodeCores:
 
     def __post_init__(self) -> None:
         if not isinstance(self.nodes, Mapping):
-            problem = f"{check.shown(self.nodes)} does not map nodes to their cores"
+            problem = f"{shown(self.nodes)} does not map nodes to their cores"
             raise WrongType("cores", problem, "write cores: {node-1: 4, node-2: 4}")
         for name, cores in self.nodes.items():
             check.number(f"cores.{name}", cores)

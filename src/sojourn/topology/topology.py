@@ -11,6 +11,7 @@ from math import floor, isfinite
 from typing import Literal, get_args
 
 from sojourn.errors import BadName, BadNumber, NoArrivals, UnstableLoop, WrongType
+from sojourn.text import shown
 from sojourn.topology import check
 from sojourn.topology.load import StationLoad
 from sojourn.topology.node_cores import NodeCores
@@ -100,7 +101,7 @@ class Operator:
             problem = f"{self.hottest_key} is above 1"
             raise BadNumber(f"{place}.hottest_key", problem, "write 0 to 1")
         if not isinstance(self.hottest_key_name, str):
-            problem = f"{check.shown(self.hottest_key_name)} is not text"
+            problem = f"{shown(self.hottest_key_name)} is not text"
             raise WrongType(f"{place}.hottest_key_name", problem, "put it in quotes")
         if self.arrival_scv is not None:
             check.number(f"{place}.arrival_scv", self.arrival_scv)
@@ -210,7 +211,7 @@ class Topology:
     def __post_init__(self) -> None:
         text = self.name if isinstance(self.name, str) else ""
         if not text.strip() or not text.isprintable():
-            problem = f"{check.shown(self.name)} is not a name"
+            problem = f"{shown(self.name)} is not a name"
             raise BadName("name", problem, "write text, in quotes if necessary")
         if not self.operators:
             raise BadName("operators", "there are none", "write at least one")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sojourn.app.codec.json import JsonCodec, decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadRecord
-from sojourn.topology.check import shown
+from sojourn.text import shown
 from unit.app.schemas import SCHEMAS, records
 
 NOON = dt.datetime(2024, 12, 31, 12, tzinfo=dt.UTC)

@@ -11,7 +11,7 @@ from sojourn.measure.counters import OperatorReport, ProcessorReport
 from sojourn.measure.observation import ObservedNode
 from sojourn.measure.report import NodeReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
-from sojourn.topology.check import shown
+from sojourn.text import shown
 from unit.measure.pulls import CHAIN, operator, processor, pull, root_report
 
 HUGE = [1e19, 1e300, 10**400]

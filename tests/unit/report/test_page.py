@@ -21,7 +21,7 @@ from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.report.page.page import page, write_page
 from sojourn.report.page.svg import Scale, joined, steps, thinned, time_ticks
-from sojourn.report.text import printable
+from sojourn.text import printable
 
 ODD = 'a <b> & "c"'
 CHANGED = Cost(pause_s=7.0, replayed=3, changed={"a": (2, 3)})

@@ -99,7 +99,7 @@ def test_what_is_read_is_what_was_told():
     ]  # fmt: skip
     assert list(told["health"]) == [
         "restarts", "replayed", "retried", "dead_letters", "nulls", "running", "trees_open",
-        "trees_forgotten", "unkept", "failure", "no_broker_s", "notices", "waits_for", "node_s",
+        "trees_forgotten", "failure", "no_broker_s", "notices", "waits_for", "node_s",
     ]  # fmt: skip
     assert list(told["operators"]["a"]) == [
         "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",

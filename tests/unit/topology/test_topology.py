@@ -16,8 +16,8 @@ from sojourn.errors import (
     UnstableLoop,
     WrongType,
 )
+from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.check import shown
 from sojourn.topology.variability import FanOut
 from strategies import topologies
 

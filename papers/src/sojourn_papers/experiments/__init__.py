@@ -6,7 +6,7 @@ from typing import cast
 
 from sojourn import registry
 from sojourn.errors import BadInput
-from sojourn.topology.check import shown
+from sojourn.text import shown
 from sojourn_papers.experiments import papers
 from sojourn_papers.experiments.record import Experiment
 

@@ -23,7 +23,7 @@ from sojourn.app.schema import Schema
 from sojourn.app.stream import Avro
 from sojourn.app.type_check import check_record
 from sojourn.errors import BadRecord, BadSchema
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["AvroCodec"]
 

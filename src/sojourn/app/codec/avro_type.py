@@ -7,7 +7,7 @@ from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.type_check import exact, misfit, within
 from sojourn.errors import BadSchema
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["LOGICAL", "AvroType", "Convert", "Named", "field_writers", "is_required", "reader"]
 

@@ -19,7 +19,7 @@ from sojourn.app.schema import Schema
 from sojourn.app.type_check import check_record
 from sojourn.app.writing import Writer, writer
 from sojourn.errors import BadRecord
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["HALF_A_LETTER", "JsonCodec", "decode", "encode", "is_text"]
 

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from sojourn.cli.options.completion import topologies
 from sojourn.cli.options.group import Group
 from sojourn.errors import BadInput
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["AddressArgument", "RateOptions", "read_rate_options"]
 

@@ -7,7 +7,7 @@ from typer import Option
 from sojourn.cli.options.group import Group
 from sojourn.decide.solution import Nodes
 from sojourn.errors import BadAllocation, BadTarget
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "AllocationOption",

@@ -10,7 +10,7 @@ from sojourn.app.address import import_from_here
 from sojourn.cli.options.completion import policies
 from sojourn.cli.options.group import Group
 from sojourn.measure.duration import read_duration_s
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["PassiveOption", "PolicyOptions"]
 

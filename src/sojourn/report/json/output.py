@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from sojourn.escaped import escaped_json
+from sojourn.text import escaped_json
 
 __all__ = ["nulled", "picked", "print_event", "print_json"]
 

@@ -14,9 +14,10 @@ from sojourn.measure.sketch import Sketch
 from sojourn.report.page.decisions import Decisions
 from sojourn.report.page.picture import picture
 from sojourn.report.series import Course
-from sojourn.report.text import clock, duration, printable, sequence
+from sojourn.report.text import clock, duration, sequence
 from sojourn.report.totals import Totals
 from sojourn.report.turns import Turn, failed_text, turns
+from sojourn.text import printable
 
 __all__ = ["page", "write_page"]
 

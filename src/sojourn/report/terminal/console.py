@@ -10,8 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.escaped import escaped_lines
-from sojourn.report.text import printable
+from sojourn.text import escaped_lines, printable
 
 __all__ = [
     "FULL", "TABLE_WIDTH", "FittedTable", "busy_text", "line", "paragraph", "print_table",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
-from sojourn.escaped import escaped
 from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import TABLE_WIDTH, table, wide_console
+from sojourn.text import escaped
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.kafka.dead_letters import DeadLetter

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from sojourn.escaped import escaped
 from sojourn.report.terminal.console import print_table, say, table
+from sojourn.text import escaped
 
 if TYPE_CHECKING:  # the store is optional
     from sojourn.spark.driver.state.key_states import KeyState, StateSummary

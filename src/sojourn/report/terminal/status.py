@@ -16,7 +16,6 @@ from rich.text import Text
 
 from sojourn.engine import Health, NodeHealth, PartHealth
 from sojourn.errors import ApplicationStarting, EngineError
-from sojourn.escaped import escaped
 from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import (
     TABLE_WIDTH,
@@ -39,6 +38,7 @@ from sojourn.report.text import (
 from sojourn.service.control import ask_status
 from sojourn.service.folders import Entry
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
+from sojourn.text import escaped
 
 __all__ = [
     "application_json", "applications_view", "cluster_view", "status_view", "watch_status",

@@ -13,10 +13,10 @@ from sojourn.decide.explain import Explanation, KeyExplanation
 from sojourn.decide.solution import Solution
 from sojourn.decide.target import Target, reached_s
 from sojourn.errors import HotKey, UnstableStation
-from sojourn.escaped import escaped
 from sojourn.model.network import OperatorFigures, Prediction, predict
 from sojourn.report.terminal.console import say, table
 from sojourn.report.text import duration
+from sojourn.text import escaped
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sojourn.errors import BadFile, BadInput
 from sojourn.spark.driver.streaming import STREAMING
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["LOCAL", "OWNED", "Master", "read_conf", "read_pair"]
 

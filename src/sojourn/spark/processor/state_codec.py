@@ -11,7 +11,7 @@ from sojourn.app.datatype import Array, Atom, DataType, Decimal, Map, Struct
 from sojourn.app.state import StateFields
 from sojourn.app.type_check import check_of, plain_types
 from sojourn.errors import BadRecord
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["StateCodec"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from sojourn.errors import BadField, BadFile, BadName, BadTopology, WrongType
+from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.check import shown
 from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["FORMAT", "parse_topology", "read_topology"]

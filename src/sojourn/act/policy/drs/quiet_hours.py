@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from sojourn.errors import BadInput
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["QuietHours", "read_time_of_day_s"]
 

@@ -10,7 +10,7 @@ import msgspec
 
 from sojourn.errors import BadWorkload
 from sojourn.spark.driver.kafka.topics import check_topic
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "Gaps",

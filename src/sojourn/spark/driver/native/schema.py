@@ -12,7 +12,7 @@ from sojourn.app.schema import Schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.driver.native.frame import own_session, read_stream, worked
 from sojourn.spark.driver.native.payload import at
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["native_schema", "same_kind", "schema_of", "schema_read"]
 

@@ -9,7 +9,7 @@ from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadInput
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.nodes.footprint import footprint_bytes
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = [
     "MemoryNeed",

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from sojourn.errors import BadInput
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["check_is_path", "hadoop_address", "read_folder"]
 

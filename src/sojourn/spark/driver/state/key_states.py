@@ -20,7 +20,7 @@ from sojourn.spark.host.state.expiry import unstamped
 from sojourn.spark.host.state.keyed_state import KeyedState
 from sojourn.spark.host.state.state_moment import StateMoment
 from sojourn.spark.processor.state_codec import StateCodec
-from sojourn.topology.check import shown
+from sojourn.text import shown
 
 __all__ = ["KeyState", "KeyStates", "StateSummary"]
 
