@@ -64,7 +64,7 @@ def compare(
         topology, trace, target=target, most=processors, workload=shapes(topology)
     )
     from sojourn.report.comparison import outcomes  # noqa: PLC0415
-    from sojourn.report.json.rehearsal import compare_report  # noqa: PLC0415 - numba is optional
+    from sojourn.report.json.history import compare_report  # noqa: PLC0415 - numba is optional
     from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415
     from sojourn.report.terminal.rehearsal import show_comparison  # noqa: PLC0415
 

@@ -8,8 +8,9 @@ from sojourn.act.policy import names
 from sojourn.app.address import import_from_here
 from sojourn.cli.options.completion import policies as known
 from sojourn.cli.options.output import JsonOption
+from sojourn.report.json.listings import policy_json
 from sojourn.report.json.output import print_json
-from sojourn.report.terminal.policies import policy_json, show_policies
+from sojourn.report.terminal.policies import show_policies
 
 __all__ = ["policies"]
 

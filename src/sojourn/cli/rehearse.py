@@ -77,7 +77,7 @@ def rehearse(
         workload=shapes(topology),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
+    from sojourn.report.json.history import rehearsal_report  # noqa: PLC0415
     from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
     from sojourn.simulate import rehearsal  # noqa: PLC0415 - numba is optional
 

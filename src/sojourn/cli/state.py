@@ -11,15 +11,14 @@ from sojourn.cli.options.completion import operators_with_state
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
 from sojourn.registry import optional
+from sojourn.report.json.listings import key_json, summary_json
 from sojourn.report.json.output import print_json
 from sojourn.report.parquet import states_to_parquet
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.state import (
-    key_json,
     print_key,
     print_summaries,
     print_summary,
-    summary_json,
 )
 from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder

@@ -1,12 +1,12 @@
-"""States of keys, as tables and as JSON."""
+"""States of keys, as tables."""
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from sojourn.report.json.listings import key_json, summary_json
 from sojourn.report.terminal.console import print_table, say, table
 from sojourn.text import escaped
 
@@ -14,10 +14,7 @@ if TYPE_CHECKING:  # the store is optional
     from sojourn.spark.driver.state.key_states import KeyState, StateSummary
     from sojourn.spark.driver.state.state_form import StateForm
 
-__all__ = [
-    "key_json", "print_key", "print_summaries", "print_summary",
-    "summary_json",
-]  # fmt: skip
+__all__ = ["print_key", "print_summaries", "print_summary"]
 
 _COLUMNS = ("operator", "key", "fields", "keys", "bytes", "reminders", "batch", "committed")
 _NUMBERS = ("keys", "bytes", "reminders", "batch")
@@ -57,32 +54,6 @@ def print_key(form: "StateForm", found: "KeyState") -> None:
     values = (_shown_key(found.key), found.bytes, *map(_json, report["state"].values()))
     for name, value in zip(names, values, strict=True):
         say(f"{escaped(name):<{wide}}{escaped(str(value))}")
-
-
-def summary_json(summary: "StateSummary") -> dict[str, Any]:
-    """Return how much an operator keeps as JSON."""
-    at_s = summary.committed_s
-    return {
-        "key": ", ".join(map(str, summary.form.key)),
-        "fields": str(summary.form.fields),
-        "keys": summary.keys,
-        "bytes": summary.bytes,
-        "reminders": summary.reminders,
-        "batch": summary.batch if summary.batch >= 0 else None,
-        "committed": at_s and datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds"),
-        "largest": [{"key": json.loads(key), "bytes": size} for key, size in summary.largest],
-    }
-
-
-def key_json(form: "StateForm", found: "KeyState") -> dict[str, Any]:
-    """Return the state of a key as JSON."""
-    from sojourn.spark.driver.state.state_form import json_values  # noqa: PLC0415 - optional
-
-    return {
-        "key": json.loads(found.key),
-        "bytes": found.bytes,
-        "state": json_values(form.fields.schema, found.values),
-    }
 
 
 def _shown_key(key: str) -> str:
