@@ -30,7 +30,7 @@ from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.decide.assign import assign
 from sojourn.decide.plan import Plan
-from sojourn.errors import BadCalibration
+from sojourn.errors import BadInput
 from sojourn.knowledge import allocation_text
 from sojourn.measure.observed import observed
 from sojourn.model.calibration import Pair, fit
@@ -268,7 +268,7 @@ def show_calibrated(six, said):
     for form in FORMS:
         try:
             off, calibration = errors_of(form, chosen, ranked[1:-1], said)
-        except BadCalibration as error:
+        except BadInput as error:
             print(f"  {form:<8} none: {error}")
             continue
         shape = (
@@ -287,7 +287,7 @@ def show_calibrated(six, said):
             others = [some for some in six if some not in pair]
             try:
                 off += errors_of(form, pair, others, said)[0].values()
-            except BadCalibration:
+            except BadInput:
                 continue
         if off:
             outside = sum(abs(error) > AIM for error in off)

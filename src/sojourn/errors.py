@@ -5,20 +5,12 @@ SojournError
 │   ├── BadPlace                 input that is not valid at a place
 │   │   ├── BadFile              a file that cannot be opened, or is not YAML or JSON
 │   │   ├── BadTopology          a topology that is not valid
-│   │   │   ├── BadField         a field that is missing, or that the format does not have
-│   │   │   ├── WrongType        a value of the wrong type, such as text for a number
-│   │   │   ├── BadNumber        negative, NaN, infinite, or outside its bounds
-│   │   │   ├── BadName          an operator or arrival without a valid name
-│   │   │   ├── UnknownOperator  records sent to an operator that does not exist
-│   │   │   ├── NoArrivals       no records arrive from outside
-│   │   │   └── UnstableLoop     a loop that multiplies its own records
+│   │   │   └── BadNumber        negative, NaN, infinite, or outside its bounds
 │   │   └── BadApplication       an operator, a stream or a function that is not valid
 │   │       └── BadSchema        a schema that Spark does not accept
 │   ├── BadRecord                a record that does not fit its schema
 │   ├── BadAllocation            operators missing, unknown, without processors or on no node
 │   ├── BadTarget                a target that is not a positive time
-│   ├── BadTopic                 a topic, or a number of partitions, that Kafka rejects
-│   ├── BadCalibration           measurements that no calibration can be fitted to
 │   ├── BadWorkload              a distribution, or a rate, that cannot be simulated
 │   └── UnknownName              no engine, station model, policy or placer of that name
 ├── EngineError                  the running system failed, or did not answer
@@ -50,15 +42,12 @@ from collections.abc import Mapping
 from sojourn.text import escaped
 
 __all__ = [
-    "ApplicationStarting", "ApplicationStopped", "BadAllocation", "BadApplication",
-    "BadCalibration", "BadField", "BadFile", "BadInput", "BadName", "BadNumber",
-    "BadPlace", "BadRecord", "BadSchema",
-    "BadTarget", "BadTopic", "BadTopology", "BadWorkload", "BoundTooLow", "BrokerAway",
-    "BrokerFailed", "CannotBeDone", "DiskFull", "EndlessLoop", "EngineError", "Extrapolated",
-    "HotKey", "JarsMissing", "NoArrivals", "NoJava", "RegistryAway", "SojournError",
-    "TargetBelowFloor",
-    "TargetOutOfReach", "TargetTooStrict", "TooFewCores", "TooFewProcessors", "UnknownName",
-    "UnknownOperator", "UnstableLoop", "UnstableStation", "WrongType",
+    "ApplicationStarting", "ApplicationStopped", "BadAllocation", "BadApplication", "BadFile",
+    "BadInput", "BadNumber", "BadPlace", "BadRecord", "BadSchema", "BadTarget", "BadTopology",
+    "BadWorkload", "BoundTooLow", "BrokerAway", "BrokerFailed", "CannotBeDone", "DiskFull",
+    "EndlessLoop", "EngineError", "Extrapolated", "HotKey", "JarsMissing", "NoJava",
+    "RegistryAway", "SojournError", "TargetBelowFloor", "TargetOutOfReach", "TargetTooStrict",
+    "TooFewCores", "TooFewProcessors", "UnknownName", "UnstableStation",
 ]  # fmt: skip
 
 
@@ -207,32 +196,8 @@ class BadTopology(BadPlace):
         return escaped(f"{self.source}: " if self.source else "") + super().__str__()
 
 
-class BadField(BadTopology):
-    """A field that is missing, or that the format does not have."""
-
-
-class WrongType(BadTopology):
-    """A value of the wrong type, such as text for a number."""
-
-
 class BadNumber(BadTopology):
     """A number that is negative, NaN, infinite, or outside its bounds."""
-
-
-class BadName(BadTopology):
-    """An operator or arrival without a valid name."""
-
-
-class UnknownOperator(BadTopology):
-    """Records sent to an operator that does not exist."""
-
-
-class NoArrivals(BadTopology):
-    """No records arrive from outside."""
-
-
-class UnstableLoop(BadTopology):
-    """A loop that sends back at least as many records as it receives."""
 
 
 class BadApplication(BadPlace):
@@ -260,14 +225,6 @@ class BadAllocation(BadInput):
 
 class BadTarget(BadInput):
     """A target that is not a positive time, or a number of processors below 1."""
-
-
-class BadTopic(BadInput):
-    """A topic, or a number of partitions, that Kafka rejects."""
-
-
-class BadCalibration(BadInput):
-    """Measurements that no calibration can be fitted to."""
 
 
 class BadWorkload(BadInput):

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from processes import started
-from sojourn.errors import BadFile, BadTopic, BrokerFailed
+from sojourn.errors import BadFile, BadInput, BrokerFailed
 from sojourn.spark.driver.kafka import broker as broker_module
 from sojourn.spark.driver.kafka import topics as topics_module
 from sojourn.spark.driver.kafka.broker import Broker
@@ -86,7 +86,7 @@ def test_topics_are_made_once_with_their_partitions(running):
     "wrong", [{"": 1}, {"..": 1}, {"a b": 1}, {"a" * 250: 1}, {"a": 0}, {"a": 10**6}]
 )
 def test_topics_that_kafka_would_refuse_are_bad_input(running, wrong):
-    with pytest.raises(BadTopic):
+    with pytest.raises(BadInput):
         running.create_topics(wrong)
 
 

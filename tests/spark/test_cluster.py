@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import ConfigResource, NewTopic
 
 import sojourn as sj
-from sojourn.errors import BadTopic, BrokerFailed
+from sojourn.errors import BadInput, BrokerFailed
 from sojourn.spark.driver.kafka import cluster as cluster_module
 from sojourn.spark.driver.layout import Layout
 
@@ -82,7 +82,7 @@ def test_a_topic_that_a_source_names_must_be_there(cluster):
     app.source("made", schema="n int", topic="shop.extra", create=True)
     app.source("default", schema="n int")
     layout = Layout(app, "nowhere:app")
-    with pytest.raises(BadTopic) as raised:
+    with pytest.raises(BadInput) as raised:
         cluster.ensure(layout.topics, 1, required=layout.required_topics)
     assert str(raised.value) == (
         f"source in: there is no topic paymnts at {cluster.servers} (similar: payments, "
@@ -95,7 +95,7 @@ def test_a_topic_that_a_source_names_must_be_there(cluster):
 
 
 def test_a_name_like_no_other_has_no_neighbours(cluster):
-    with pytest.raises(BadTopic, match=r"no topic zebra at [\d.:]+; correct topic="):
+    with pytest.raises(BadInput, match=r"no topic zebra at [\d.:]+; correct topic="):
         cluster.ensure([], 1, required={"zebra": "source in"})
 
 

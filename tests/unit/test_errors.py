@@ -31,9 +31,7 @@ RAISED = [
     errors.BadRecord("split.words.n", "'seven' is not a bigint"),
     errors.BadAllocation("no"),
     errors.BadTarget("no"),
-    errors.BadCalibration("no"),
     errors.BadWorkload("no"),
-    errors.BadTopic("no"),
     errors.EngineError("no"),
     errors.ApplicationStarting("waiting for executors of Spark"),
     errors.ApplicationStopped("split: record lines/0/7: ValueError: no"),
@@ -116,7 +114,7 @@ def test_without_a_file_the_place_comes_first():
 @pytest.mark.parametrize(
     "error",
     [
-        errors.BadName("operators.\ud800\x1b[1m", "\ud800 is odd", "change it"),
+        errors.BadTopology("operators.\ud800\x1b[1m", "\ud800 is odd", "change it"),
         errors.BadFile("\udcff.yaml", "cannot be read", "check the path"),
         errors.BadApplication("operators.\x1b", "is odd", "change it"),
         errors.BadRecord("words.\ud800", "is odd"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from sojourn.errors import BadTopic
+from sojourn.errors import BadInput
 from sojourn.registry import optional
 
 if TYPE_CHECKING:  # Kafka's client is optional
@@ -92,9 +92,9 @@ def read_topics(texts: list[str]) -> Mapping[str, int]:
     for text in texts:
         name, _, number = text.rpartition(":")
         if not name or not number.isascii() or not number.isdigit() or len(number) > 9:
-            raise BadTopic(f"{text!r} is not TOPIC:PARTITIONS; write frames:4")
+            raise BadInput(f"{text!r} is not TOPIC:PARTITIONS; write frames:4")
         if name in topics:
-            raise BadTopic(f"topic {name} is given twice; write it once")
+            raise BadInput(f"topic {name} is given twice; write it once")
         topics[name] = int(number)
     return topics
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from sojourn.errors import BadCalibration, BadFile
+from sojourn.errors import BadFile, BadInput
 from sojourn.model.calibration import FORMS, Pair, fit
 from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import calibration_report
@@ -56,7 +56,7 @@ def _pair(path: Path, line: int, row: dict[str, str | None]) -> Pair:
         try:
             numbers[column] = float(text or "")
         except ValueError as error:
-            raise BadCalibration(
+            raise BadInput(
                 f"{path}:{line}: {column} is {shown(text)}, not a number; the file needs the "
                 "columns estimate_s and measured_s, and hops for --form per_hop"
             ) from error

@@ -7,7 +7,7 @@ from sojourn.decide.percentile import Fewest, fewest_for_percentile
 from sojourn.decide.solution import Nodes, Solution, settled
 from sojourn.decide.target import Target, check_processors
 from sojourn.errors import (
-    BadCalibration,
+    BadInput,
     BadTarget,
     TargetBelowFloor,
     TargetOutOfReach,
@@ -164,7 +164,7 @@ def solve(
         return assign(topology, processors, model=model, nodes=nodes)
     if calibration is not None:
         if target.statistic != "mean" and not calibration.is_factor:
-            raise BadCalibration(
+            raise BadInput(
                 f"a polynomial is fitted to means and does not apply to {target.statistic}; "
                 "calibrate by a factor or per hop, or plan for the mean"
             )

@@ -17,7 +17,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from sojourn.errors import BadCalibration, Extrapolated
+from sojourn.errors import BadInput, Extrapolated
 from sojourn.topology import Topology
 
 __all__ = ["FORMS", "Calibration", "Pair", "fit"]
@@ -60,7 +60,7 @@ class Calibration:
             problem = f"{self.low_s} s to {self.high_s} s is not a range"
         else:
             return
-        raise BadCalibration(f"{problem}; fit it again with `sojourn calibrate`")
+        raise BadInput(f"{problem}; fit it again with `sojourn calibrate`")
 
     def __call__(self, estimate_s: float) -> float:
         """Return the expected measurement for an estimate that includes the hops.
@@ -107,21 +107,19 @@ class Calibration:
 def fit(pairs: Sequence[Pair], *, form: str, degree: int = 2) -> Calibration:
     """Return the calibration of this *form* with the least relative error over *pairs*.
 
-    Raise `BadCalibration` if there are too few pairs, or they are not valid.
+    Raise `BadInput` if there are too few pairs, or they are not valid.
 
     >>> run = [Pair(estimate_s=1.0, measured_s=1.2), Pair(estimate_s=2.0, measured_s=2.4)]
     >>> fit(run, form="factor").coefficients
     (0.0, 1.2)
     """
     if form not in FORMS:
-        raise BadCalibration(f"unknown form {form!r}; write one of {', '.join(FORMS)}")
+        raise BadInput(f"unknown form {form!r}; write one of {', '.join(FORMS)}")
     for pair in pairs:
         if not all(0 < value < inf for value in (pair.estimate_s, pair.measured_s, pair.hops)):
-            raise BadCalibration(f"{pair} has a number that is not positive; remove it")
+            raise BadInput(f"{pair} has a number that is not positive; remove it")
     if not pairs:
-        raise BadCalibration(
-            "there are no pairs of an estimate and a measurement; give at least one"
-        )
+        raise BadInput("there are no pairs of an estimate and a measurement; give at least one")
     return FORMS[form](pairs, degree)
 
 
@@ -136,7 +134,7 @@ def _per_hop(pairs: Sequence[Pair], _: int) -> Calibration:
     rest = [pair.measured_s - pair.estimate_s for pair in pairs]
     (per_hop_s,) = _solve([[p.hops] for p in pairs], rest, [p.measured_s for p in pairs])
     if per_hop_s < 0:
-        raise BadCalibration(
+        raise BadInput(
             f"measured times are {-per_hop_s:.6g} s per hop below the estimates; "
             "fit a factor instead"
         )
@@ -146,11 +144,11 @@ def _per_hop(pairs: Sequence[Pair], _: int) -> Calibration:
 
 def _polynomial(pairs: Sequence[Pair], degree: int) -> Calibration:
     if not 1 <= degree <= 3:
-        raise BadCalibration(f"the degree of the polynomial is {degree}; write 1, 2 or 3")
+        raise BadInput(f"the degree of the polynomial is {degree}; write 1, 2 or 3")
     estimates = {pair.estimate_s for pair in pairs}
     measured = [pair.measured_s for pair in pairs]
     if len(estimates) <= degree:
-        raise BadCalibration(
+        raise BadInput(
             f"{len(estimates)} different estimates are not enough for a polynomial of degree "
             f"{degree}; measure {degree + 1} or more allocations, or lower the degree"
         )
@@ -159,7 +157,7 @@ def _polynomial(pairs: Sequence[Pair], degree: int) -> Calibration:
     fitted = Calibration(coefficients=coefficients, low_s=low_s, high_s=high_s)
     along = [fitted(estimate_s) for estimate_s in np.linspace(low_s, high_s, 200).tolist()]
     if any(after <= before for before, after in pairwise(along)):
-        raise BadCalibration(
+        raise BadInput(
             f"the polynomial of degree {degree} decreases somewhere in the range of the "
             "estimates, so a faster plan would seem slower; lower the degree, or measure more"
         )

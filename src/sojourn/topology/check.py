@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from sojourn.errors import BadName, BadNumber, UnknownOperator, WrongType
+from sojourn.errors import BadNumber, BadTopology
 from sojourn.text import shown
 
 __all__ = ["choice", "count", "distinct", "known", "name", "number", "numbers"]
@@ -19,10 +19,10 @@ def name(section: str, value: object) -> str:
     """Return the place of *value* in *section* after checking that it is a valid name."""
     if not isinstance(value, str) or not value.strip():
         problem = f"{shown(value)} is not a name"
-        raise BadName(section, problem, "write text, in quotes if necessary")
+        raise BadTopology(section, problem, "write text, in quotes if necessary")
     unusable = any(letter in value for letter in ",=:") or not value.isprintable()
     if unusable or value != value.strip():
-        raise BadName(
+        raise BadTopology(
             f"{section}.{value}",
             f"{shown(value)} contains a comma, an equals sign, a colon, a control character, "
             "or leading or trailing blanks",
@@ -34,7 +34,7 @@ def name(section: str, value: object) -> str:
 def number(place: str, value: object) -> None:
     """Check that *value* is 0 or a positive number within the allowed range."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WrongType(place, f"{shown(value)} is not a number", "write 0 or more")
+        raise BadTopology(place, f"{shown(value)} is not a number", "write 0 or more")
     if value == 0 or _SMALLEST <= value <= _LARGEST:
         return
     if not value > 0 or value == inf:
@@ -49,7 +49,7 @@ def numbers(place: str, values: object, *, example: str) -> None:
     """Check that *values* maps names to such numbers."""
     if not isinstance(values, Mapping):
         problem = f"{shown(values)} does not map operators to numbers"
-        raise WrongType(place, problem, f"write {example}")
+        raise BadTopology(place, problem, f"write {example}")
     for target, value in values.items():
         number(name(place, target), value)
 
@@ -57,7 +57,7 @@ def numbers(place: str, values: object, *, example: str) -> None:
 def count(place: str, value: object) -> None:
     """Check that *value* is a whole number, 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise WrongType(place, f"{shown(value)} is not a whole number", "write 1 or more")
+        raise BadTopology(place, f"{shown(value)} is not a whole number", "write 1 or more")
     if value < 1:
         raise BadNumber(place, f"{shown(value)} is below 1", "write 1 or more")
     if value > _MOST_PROCESSORS:
@@ -69,7 +69,7 @@ def choice(place: str, value: object, choices: tuple[str, ...]) -> None:
     """Check that *value* is one of *choices*."""
     if value not in choices:
         way_out = f"write {' or '.join(choices)}"
-        raise WrongType(place, f"{shown(value)} is not a valid value", way_out)
+        raise BadTopology(place, f"{shown(value)} is not a valid value", way_out)
 
 
 def distinct(section: str, names: Iterable[str]) -> None:
@@ -77,7 +77,7 @@ def distinct(section: str, names: Iterable[str]) -> None:
     for value, times in Counter(names).items():
         if times > 1:
             place, problem = f"{section}.{value}", f"the name occurs {times} times"
-            raise BadName(place, problem, "rename all but one")
+            raise BadTopology(place, problem, "rename all but one")
 
 
 def known(place: str, targets: Iterable[str], operators: Mapping[str, object]) -> None:
@@ -85,7 +85,7 @@ def known(place: str, targets: Iterable[str], operators: Mapping[str, object]) -
     for target in targets:
         if target not in operators:
             names = ", ".join(list(operators)[:20])
-            raise UnknownOperator(
+            raise BadTopology(
                 f"{place}.{target}",
                 f"there is no operator {shown(target)}",
                 f"add it, or write one of {names}",

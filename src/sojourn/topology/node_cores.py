@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, inf
 
-from sojourn.errors import BadNumber, WrongType
+from sojourn.errors import BadNumber, BadTopology
 from sojourn.text import shown
 from sojourn.topology import check
 
@@ -30,7 +30,7 @@ class NodeCores:
     def __post_init__(self) -> None:
         if not isinstance(self.nodes, Mapping):
             problem = f"{shown(self.nodes)} does not map nodes to their cores"
-            raise WrongType("cores", problem, "write cores: {node-1: 4, node-2: 4}")
+            raise BadTopology("cores", problem, "write cores: {node-1: 4, node-2: 4}")
         for name, cores in self.nodes.items():
             check.number(f"cores.{name}", cores)
         if not self.nodes or 0 in self.nodes.values():

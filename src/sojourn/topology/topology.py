@@ -10,7 +10,7 @@ from functools import cached_property
 from math import floor, isfinite
 from typing import Literal, get_args
 
-from sojourn.errors import BadName, BadNumber, NoArrivals, UnstableLoop, WrongType
+from sojourn.errors import BadNumber, BadTopology
 from sojourn.text import shown
 from sojourn.topology import check
 from sojourn.topology.load import StationLoad
@@ -102,7 +102,7 @@ class Operator:
             raise BadNumber(f"{place}.hottest_key", problem, "write 0 to 1")
         if not isinstance(self.hottest_key_name, str):
             problem = f"{shown(self.hottest_key_name)} is not text"
-            raise WrongType(f"{place}.hottest_key_name", problem, "put it in quotes")
+            raise BadTopology(f"{place}.hottest_key_name", problem, "put it in quotes")
         if self.arrival_scv is not None:
             check.number(f"{place}.arrival_scv", self.arrival_scv)
         if self.speed == 0 or not isfinite(self.service_s / self.speed):
@@ -212,9 +212,9 @@ class Topology:
         text = self.name if isinstance(self.name, str) else ""
         if not text.strip() or not text.isprintable():
             problem = f"{shown(self.name)} is not a name"
-            raise BadName("name", problem, "write text, in quotes if necessary")
+            raise BadTopology("name", problem, "write text, in quotes if necessary")
         if not self.operators:
-            raise BadName("operators", "there are none", "write at least one")
+            raise BadTopology("operators", "there are none", "write at least one")
         check.distinct("arrivals", (arrival.name for arrival in self.arrivals))
         check.distinct("operators", (operator.name for operator in self.operators))
         for arrival in self.arrivals:
@@ -222,7 +222,7 @@ class Topology:
         for operator in self.operators:
             check.known(f"operators.{operator.name}.emits", operator.emits, self.operator)
         if not self.arrivals_per_s > 0:
-            raise NoArrivals(
+            raise BadTopology(
                 "arrivals",
                 f"the arrival rate is {self.arrivals_per_s:g}",
                 "give at least one stream a rate above 0: frames: {per_s: 13, into: extract}",
@@ -240,7 +240,7 @@ class Topology:
         for component in loops:
             if not dies_out(component, self.gains, critical=_CRITICAL_GAIN):
                 gain = loop_gain(component, self.gains)
-                raise UnstableLoop(
+                raise BadTopology(
                     f"operators.{component[0]}.emits",
                     f"the loop through {', '.join(component)} has gain {gain:.6g}, "
                     "so the number of its records grows without limit",

@@ -1,7 +1,7 @@
 import pytest
 
 import sojourn as sj
-from sojourn.errors import BadApplication, BadInput, UnstableLoop
+from sojourn.errors import BadApplication, BadInput, BadTopology
 
 
 def pass_on(a):
@@ -87,7 +87,7 @@ def test_a_loop_that_never_ends_is_refused(app, first):
     app.operator(reads=[first, again], emits={"again": again}, name="crawl", service_s=0.01)(
         pass_either
     )
-    with pytest.raises(UnstableLoop, match=r"operators\.crawl"):
+    with pytest.raises(BadTopology, match=r"operators\.crawl"):
         app.topology({"first": 10})
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.app.loading import check_loadable, load
-from sojourn.errors import BadApplication, BadFile, UnknownOperator
+from sojourn.errors import BadApplication, BadFile, BadTopology
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -55,7 +55,7 @@ def test_a_topology_file_is_loaded_as_its_stand_in(folder, file):
 def test_what_is_wrong_with_a_topology_file_is_said_as_it_is():
     with pytest.raises(BadFile, match=r"nowhere\.yaml: cannot be read"):
         load("nowhere.yaml")
-    with pytest.raises(UnknownOperator, match=r"broken\.yaml:7: .* no operator 'mach'"):
+    with pytest.raises(BadTopology, match=r"broken\.yaml:7: .* no operator 'mach'"):
         load(str(EXAMPLES / "broken.yaml"))
 
 

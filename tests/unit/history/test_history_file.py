@@ -553,7 +553,7 @@ def test_a_damaged_file_is_said_to_be_damaged(ran, tmp_path):
         ("turns SET record = '[]'", "turn 1 cannot be read: TypeError"),
         ("turns SET sums = x'00'", "turn 1 cannot be read: error: Error -5"),
         ("turns SET sums = 'text'", "turn 1 cannot be read: TypeError"),
-        ("runs SET topology = '{\"format\": 1}'", "run 1 cannot be read: BadField"),
+        ("runs SET topology = '{\"format\": 1}'", "run 1 cannot be read: BadTopology"),
         ("runs SET started_at = 'noon'", "run 1 cannot be read: ValueError"),
         ("runs SET every_s = 0", "run 1 cannot be read: BadInput: every_s is 0.0"),
         ("runs SET target_s = 'soon'", "run 1 cannot be read: BadTarget"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.errors import BadCalibration, Extrapolated
+from sojourn.errors import BadInput, Extrapolated
 
 VLD = sj.Topology(
     name="vld",
@@ -68,7 +68,7 @@ def test_small_and_large_estimates_count_alike():
     ],
 )
 def test_what_makes_no_sense_is_refused(form, given_pairs, degree, said):
-    with pytest.raises(BadCalibration, match=said):
+    with pytest.raises(BadInput, match=said):
         sj.fit(given_pairs, form=form, degree=degree)
 
 
@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused(form, given_pairs, degree, said):
     ],
 )
 def test_a_calibration_that_cannot_be_is_refused(wrong):
-    with pytest.raises(BadCalibration, match="fit it again"):
+    with pytest.raises(BadInput, match="fit it again"):
         sj.Calibration(**wrong)
 
 

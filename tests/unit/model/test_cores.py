@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 import sojourn as sj
-from sojourn.errors import BadNumber, TooFewCores, WrongType
+from sojourn.errors import BadNumber, BadTopology, TooFewCores
 from sojourn.model.cores import all_cores, computing, demand, slowed, stretched
 from sojourn.model.network import mean_s, predict
 from sojourn.queueing.sharing import stretch
@@ -197,8 +197,8 @@ def test_plans_on_nodes_meet_their_target():
         ({}, BadNumber, "there are none"),
         ({"a": 0}, BadNumber, "a node has none"),
         ({"a": -1}, BadNumber, "negative"),
-        ({"a": "2"}, WrongType, "is not a number"),
-        (7, WrongType, "does not map"),
+        ({"a": "2"}, BadTopology, "is not a number"),
+        (7, BadTopology, "does not map"),
     ],
 )
 def test_cores_of_nodes_that_cannot_be_are_refused(nodes, error, said):

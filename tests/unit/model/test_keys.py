@@ -13,7 +13,7 @@ from sojourn.decide.headroom import headroom
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
-from sojourn.errors import BadNumber, HotKey, TargetBelowFloor, WrongType
+from sojourn.errors import BadNumber, BadTopology, HotKey, TargetBelowFloor
 from sojourn.model.network import mean_s
 from sojourn.report.json.plans import explanation_report
 from sojourn.report.terminal.tables import show_explanation
@@ -145,7 +145,7 @@ operators:
     read = parse_topology(text)
     assert read.operator["count"].hottest_key == 0.3
     assert parse_topology(topology_text(read)) == read
-    with pytest.raises(WrongType, match=r"hottest_key_name: 7 is not text; put it in quotes"):
+    with pytest.raises(BadTopology, match=r"hottest_key_name: 7 is not text; put it in quotes"):
         parse_topology(text.replace("name: the}", "name: 7}"))
 
 

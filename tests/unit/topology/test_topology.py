@@ -8,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.errors import (
-    BadName,
     BadNumber,
     BadTopology,
-    NoArrivals,
-    UnknownOperator,
-    UnstableLoop,
-    WrongType,
 )
 from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
@@ -49,19 +44,19 @@ def refusal(kind, build, **changes):
 @pytest.mark.parametrize(
     ("changes", "kind", "place"),
     [
-        ({"name": ""}, BadName, "arrivals"),
-        ({"name": 7}, BadName, "arrivals"),
-        ({"name": "a,b"}, BadName, "arrivals.a,b"),
+        ({"name": ""}, BadTopology, "arrivals"),
+        ({"name": 7}, BadTopology, "arrivals"),
+        ({"name": "a,b"}, BadTopology, "arrivals.a,b"),
         ({"per_s": -1}, BadNumber, "arrivals.frames.per_s"),
         ({"per_s": NAN}, BadNumber, "arrivals.frames.per_s"),
-        ({"per_s": "13"}, WrongType, "arrivals.frames.per_s"),
+        ({"per_s": "13"}, BadTopology, "arrivals.frames.per_s"),
         ({"scv": -0.5}, BadNumber, "arrivals.frames.scv"),
-        ({"scv": None}, WrongType, "arrivals.frames.scv"),
-        ({"into": None}, WrongType, "arrivals.frames.into"),
-        ({"into": ["a", "b"]}, WrongType, "arrivals.frames.into"),
-        ({"into": {"a": "all"}}, WrongType, "arrivals.frames.into.a"),
+        ({"scv": None}, BadTopology, "arrivals.frames.scv"),
+        ({"into": None}, BadTopology, "arrivals.frames.into"),
+        ({"into": ["a", "b"]}, BadTopology, "arrivals.frames.into"),
+        ({"into": {"a": "all"}}, BadTopology, "arrivals.frames.into.a"),
         ({"into": {"a": -1, "b": 2}}, BadNumber, "arrivals.frames.into.a"),
-        ({"into": {1: 1}}, BadName, "arrivals.frames.into"),
+        ({"into": {1: 1}}, BadTopology, "arrivals.frames.into"),
     ],
     ids=shown,
 )
@@ -94,38 +89,38 @@ def test_all_of_a_stream_enters_at_the_one_operator_named():
 @pytest.mark.parametrize(
     ("changes", "kind", "place"),
     [
-        ({"name": None}, BadName, "operators"),
-        ({"name": "a=b"}, BadName, "operators.a=b"),
+        ({"name": None}, BadTopology, "operators"),
+        ({"name": "a=b"}, BadTopology, "operators.a=b"),
         ({"service_s": -1}, BadNumber, "operators.a.service_s"),
         ({"service_s": INF}, BadNumber, "operators.a.service_s"),
         ({"service_s": 10**400}, BadNumber, "operators.a.service_s"),
-        ({"service_s": True}, WrongType, "operators.a.service_s"),
+        ({"service_s": True}, BadTopology, "operators.a.service_s"),
         ({"service_scv": -1}, BadNumber, "operators.a.service_scv"),
-        ({"service_scv": "high"}, WrongType, "operators.a.service_scv"),
+        ({"service_scv": "high"}, BadTopology, "operators.a.service_scv"),
         ({"arrival_scv": NAN}, BadNumber, "operators.a.arrival_scv"),
-        ({"arrival_scv": [1]}, WrongType, "operators.a.arrival_scv"),
+        ({"arrival_scv": [1]}, BadTopology, "operators.a.arrival_scv"),
         ({"transfer_s": -1}, BadNumber, "operators.a.transfer_s"),
-        ({"transfer_s": None}, WrongType, "operators.a.transfer_s"),
+        ({"transfer_s": None}, BadTopology, "operators.a.transfer_s"),
         ({"speed": -1}, BadNumber, "operators.a.speed"),
         ({"speed": 0}, BadNumber, "operators.a.speed"),
         ({"speed": 1e-308, "service_s": 1e10}, BadNumber, "operators.a.speed"),
         ({"cpu_s": -1}, BadNumber, "operators.a.cpu_s"),
         ({"cpu_s": NAN}, BadNumber, "operators.a.cpu_s"),
-        ({"cpu_s": "all"}, WrongType, "operators.a.cpu_s"),
+        ({"cpu_s": "all"}, BadTopology, "operators.a.cpu_s"),
         ({"service_s": 0.2, "cpu_s": 0.3}, BadNumber, "operators.a.cpu_s"),
-        ({"route": "all"}, WrongType, "operators.a.route"),
-        ({"route": ["each"]}, WrongType, "operators.a.route"),
-        ({"dispatch": "random"}, WrongType, "operators.a.dispatch"),
-        ({"emits": None}, WrongType, "operators.a.emits"),
-        ({"emits": "b"}, WrongType, "operators.a.emits"),
-        ({"emits": {"b": "1"}}, WrongType, "operators.a.emits.b"),
+        ({"route": "all"}, BadTopology, "operators.a.route"),
+        ({"route": ["each"]}, BadTopology, "operators.a.route"),
+        ({"dispatch": "random"}, BadTopology, "operators.a.dispatch"),
+        ({"emits": None}, BadTopology, "operators.a.emits"),
+        ({"emits": "b"}, BadTopology, "operators.a.emits"),
+        ({"emits": {"b": "1"}}, BadTopology, "operators.a.emits.b"),
         ({"emits": {"b": -1}}, BadNumber, "operators.a.emits.b"),
-        ({"emits": {"": 1}}, BadName, "operators.a.emits"),
+        ({"emits": {"": 1}}, BadTopology, "operators.a.emits"),
         ({"min_processors": 0}, BadNumber, "operators.a.min_processors"),
-        ({"min_processors": 1.5}, WrongType, "operators.a.min_processors"),
+        ({"min_processors": 1.5}, BadTopology, "operators.a.min_processors"),
         ({"min_processors": 10**5000}, BadNumber, "operators.a.min_processors"),
         ({"max_processors": -2}, BadNumber, "operators.a.max_processors"),
-        ({"max_processors": "many"}, WrongType, "operators.a.max_processors"),
+        ({"max_processors": "many"}, BadTopology, "operators.a.max_processors"),
     ],
     ids=shown,
 )
@@ -206,24 +201,24 @@ def test_records_are_frozen():
 
 @pytest.mark.parametrize("name", ["", "  ", None, 3, ["t"], "a\nb", "\ud800"], ids=repr)
 def test_a_topology_has_a_name_that_can_be_printed(name):
-    error = refusal(BadName, lambda: replace(topology(NO_STREAMS), name=name))
+    error = refusal(BadTopology, lambda: replace(topology(NO_STREAMS), name=name))
     assert (error.place, error.problem) == ("name", f"{name!r} is not a name")
     assert error.way_out == "write text, in quotes if necessary"
 
 
 def test_a_topology_has_operators():
-    error = refusal(BadName, topology, emits={})
+    error = refusal(BadTopology, topology, emits={})
     assert str(error) == "operators: there are none; write at least one"
 
 
 def test_no_two_operators_have_one_name():
     twins = (operator(), operator())
-    error = refusal(BadName, Topology, name="t", arrivals=(arrival(),), operators=twins)
+    error = refusal(BadTopology, Topology, name="t", arrivals=(arrival(),), operators=twins)
     assert (error.place, error.problem) == ("operators.a", "the name occurs 2 times")
 
 
 def test_no_two_arrivals_have_one_name():
-    error = refusal(BadName, topology, emits=NO_STREAMS, arrivals=(arrival(), arrival()))
+    error = refusal(BadTopology, topology, emits=NO_STREAMS, arrivals=(arrival(), arrival()))
     assert (error.place, error.problem) == ("arrivals.frames", "the name occurs 2 times")
 
 
@@ -233,7 +228,7 @@ def test_an_arrival_and_an_operator_may_have_one_name():
 
 @pytest.mark.parametrize("into", ["z", "", {"a": 0.5, "z": 0.5}, {"a": 1, "z": 0}], ids=str)
 def test_records_enter_only_at_operators_that_exist(into):
-    error = refusal(UnknownOperator, topology, emits=NO_STREAMS, arrivals=(arrival(into=into),))
+    error = refusal(BadTopology, topology, emits=NO_STREAMS, arrivals=(arrival(into=into),))
     unknown = "" if into == "" else "z"
     assert error.place == f"arrivals.frames.into.{unknown}"
     assert error.problem == f"there is no operator {unknown!r}"
@@ -242,7 +237,7 @@ def test_records_enter_only_at_operators_that_exist(into):
 
 @pytest.mark.parametrize("mean", [0, 1])
 def test_records_are_sent_only_to_operators_that_exist(mean):
-    error = refusal(UnknownOperator, topology, emits={"a": {"z": mean}})
+    error = refusal(BadTopology, topology, emits={"a": {"z": mean}})
     assert str(error) == (
         "operators.a.emits.z: there is no operator 'z'; add it, or write one of a"
     )
@@ -251,7 +246,7 @@ def test_records_are_sent_only_to_operators_that_exist(mean):
 @pytest.mark.parametrize("per_s", [None, 0, 0.0], ids=repr)
 def test_a_topology_that_nothing_enters_is_refused(per_s):
     streams = () if per_s is None else (arrival(per_s=per_s),)
-    error = refusal(NoArrivals, Topology, name="t", arrivals=streams, operators=(operator(),))
+    error = refusal(BadTopology, Topology, name="t", arrivals=streams, operators=(operator(),))
     assert (error.place, error.problem) == ("arrivals", "the arrival rate is 0")
     assert "frames: {per_s: 13, into: extract}" in error.way_out
 
@@ -275,7 +270,7 @@ def test_a_topology_that_nothing_enters_is_refused(per_s):
 )
 def test_a_loop_that_sends_back_what_it_takes_is_refused(emits, gain):
     """Even one that nothing reaches: the first record to get there would never leave."""
-    error = refusal(UnstableLoop, topology, emits=emits)
+    error = refusal(BadTopology, topology, emits=emits)
     _, first, _ = error.place.split(".")
     assert first in emits[first] or any(first in sent for sent in emits.values())
     said = re.search(r"has gain (\S+), so the number of its records grows", error.problem)
@@ -284,7 +279,7 @@ def test_a_loop_that_sends_back_what_it_takes_is_refused(emits, gain):
 
 
 def test_an_unstable_loop_is_refused_with_all_in_it():
-    error = refusal(UnstableLoop, topology, emits={"a": {"b": 1}, "b": {"c": 1}, "c": {"b": 1}})
+    error = refusal(BadTopology, topology, emits={"a": {"b": 1}, "b": {"c": 1}, "c": {"b": 1}})
     assert error.place == "operators.b.emits"
     assert "the loop through b, c has" in str(error)
 
@@ -316,7 +311,7 @@ def test_only_the_product_around_a_ring_decides(product, sound, length):
     if sound:
         assert topology(emits, arrivals=streams).rates["o0"] == pytest.approx(10_000)
     else:
-        refusal(UnstableLoop, topology, emits=emits, arrivals=streams)
+        refusal(BadTopology, topology, emits=emits, arrivals=streams)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +383,7 @@ def test_faster_arrivals_are_the_same_topology_with_more_to_do(drawn, factor):
 
 
 @pytest.mark.parametrize(
-    ("factor", "kind"), [(0, NoArrivals), (-1, BadNumber), (NAN, BadNumber)]
+    ("factor", "kind"), [(0, BadTopology), (-1, BadNumber), (NAN, BadNumber)]
 )
 def test_arrivals_cannot_be_scaled_to_nothing(factor, kind):
     refusal(kind, topology(NO_STREAMS).scaled, factor=factor)
@@ -429,7 +424,7 @@ def test_topologies_drawn_without_loops_have_none(drawn):
 
 @pytest.mark.parametrize(
     ("cores", "kind"),
-    [(0, BadNumber), (-2, BadNumber), (NAN, BadNumber), (INF, BadNumber), ("2", WrongType)],
+    [(0, BadNumber), (-2, BadNumber), (NAN, BadNumber), (INF, BadNumber), ("2", BadTopology)],
     ids=shown,
 )
 def test_cores_that_cannot_be_are_refused(cores, kind):

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from sojourn.errors import BadField, BadFile, BadName, BadTopology, WrongType
+from sojourn.errors import BadFile, BadTopology
 from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.node_cores import NodeCores
@@ -99,7 +99,7 @@ def _topology(document: object) -> Topology:
     _fields("", top, required=_TOP, known=(*_TOP, *_MORE))
     if top["format"] != FORMAT or isinstance(top["format"], bool):
         problem = f"format {shown(top['format'])} is not supported"
-        raise WrongType("format", problem, f"write format: {FORMAT}")
+        raise BadTopology("format", problem, f"write format: {FORMAT}")
     arrivals = _mapping("arrivals", top["arrivals"], "write frames: {per_s: 13, into: extract}")
     operators = _mapping("operators", top["operators"], "write extract: {service_s: 0.5}")
     return Topology(
@@ -139,16 +139,16 @@ def _fields(
             close = get_close_matches(str(name), known, n=1)
             way_out = f"did you mean {close[0]}?" if close else f"fields are {', '.join(known)}"
             problem = f"unknown field {shown(name)}"
-            raise BadField(f"{inside}{name}", problem, way_out)
+            raise BadTopology(f"{inside}{name}", problem, way_out)
     for name in required:
         if name not in given:
-            raise BadField(place or name, f"the field {name} is missing", "add it")
+            raise BadTopology(place or name, f"the field {name} is missing", "add it")
 
 
 def _mapping(place: str, value: object, way_out: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         found = "nothing" if value is None else shown(value)
-        raise WrongType(place, f"{found} is not a mapping", way_out)
+        raise BadTopology(place, f"{found} is not a mapping", way_out)
     return value
 
 
@@ -214,7 +214,7 @@ def _plain(
     if isinstance(node, yaml.ScalarNode):
         made[id(node)] = _scalar(node)
     elif depth >= _DEEPEST:
-        raise WrongType(place, "it is nested too deeply", "flatten it")
+        raise BadTopology(place, "it is nested too deeply", "flatten it")
     elif isinstance(node, yaml.SequenceNode):
         made[id(node)] = [
             _plain(item, f"{place}.{i}", lines, made, depth + 1)
@@ -236,9 +236,9 @@ def _mapped(
         lines[inside] = key.start_mark.line + 1
         if not isinstance(name, str):
             problem = f"{written} is not a name"
-            raise BadName(inside, problem, "put it in quotes")
+            raise BadTopology(inside, problem, "put it in quotes")
         if name in values:
-            raise BadName(inside, "the name occurs twice", "rename or remove one")
+            raise BadTopology(inside, "the name occurs twice", "rename or remove one")
         values[name] = _plain(value, inside, lines, made, depth)
     return values
 

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewTopic,
 )
 
-from sojourn.errors import BadTopic, BrokerFailed
+from sojourn.errors import BadInput, BrokerFailed
 from sojourn.spark.agent.kafka_reach import KafkaBrokers
 from sojourn.spark.driver.kafka.topics import check_topic, partitions_led
 
@@ -145,7 +145,7 @@ class Cluster:
         """Return how many partitions topics have; those that are not there are made.
 
         New ones keep all records, for ever; if they are *fenced*, brokers refuse what a
-        machine sends that was cut off, and comes back. Raise `BadTopic` if one of the
+        machine sends that was cut off, and comes back. Raise `BadInput` if one of the
         *required* is not there; their values say whose they are.
         """
         names = list(topics)
@@ -156,7 +156,7 @@ class Cluster:
             there = partitions_led(client)
             for name, whose in (required or {}).items():
                 if name not in there:
-                    raise BadTopic(self._missing(name, whose, there))
+                    raise BadInput(self._missing(name, whose, there))
             new = [name for name in names if name not in there]
             if not (fenced and new and _are_made(client, new, partitions, _KEPT | _FENCE)):
                 _are_made(client, new, partitions, _KEPT)

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 # the types of the package do not say that it exports both
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from sojourn.errors import BadTopic, BrokerFailed
+from sojourn.errors import BadInput, BrokerFailed
 
 __all__ = ["check_topic", "cluster_of", "make_topics", "partitions_led"]
 
@@ -22,16 +22,16 @@ _LOOK_S = 0.02
 
 
 def check_topic(name: str, partitions: int) -> None:
-    """Raise `BadTopic` unless Kafka takes both.
+    """Raise `BadInput` unless Kafka takes both.
 
     >>> check_topic("vld.frames", 4)
     """
     if not _NAME.fullmatch(name):
-        raise BadTopic(
+        raise BadInput(
             f"{name!r} is not a topic name; write up to 249 letters, digits, '.', '_', '-'"
         )
     if not 1 <= partitions <= _MOST_PARTITIONS:
-        raise BadTopic(
+        raise BadInput(
             f"topic {name}: {partitions} partitions; write from 1 to {_MOST_PARTITIONS}"
         )
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.errors import BadInput, BadTopic, BadWorkload
+from sojourn.errors import BadInput, BadWorkload
 from sojourn.simulate.workload import Rates
 from sojourn.spark.driver.load.offered_load import (
     Load,
@@ -175,7 +175,7 @@ def test_a_process_that_said_nothing_of_use_has_sent_nothing():
 
 
 def test_what_is_no_topic_or_no_json_is_refused():
-    with pytest.raises(BadTopic, match="'a b' is not a topic name"):
+    with pytest.raises(BadInput, match="'a b' is not a topic name"):
         Source(topic="a b", points=((0, 1),))
     for text in ("", "{", b"\xff", "7"):
         with pytest.raises(BadInput, match="is not a load"):
