@@ -32,12 +32,12 @@ from typing import Any, Self
 
 from sojourn.app.application import App
 from sojourn.app.codec import codec_of
-from sojourn.app.key import key_of_value
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.app.reminder import reminders_of
 from sojourn.app.state import key_fields, key_values
 from sojourn.app.stream import Stream
 from sojourn.app.type_check import check_record, within
+from sojourn.app.writing import key_of_value
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.registry import optional
 from sojourn.text import shown

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from sojourn.act.evidence import not_reached
-from sojourn.act.share_processors import ration
+from sojourn.act.recommendation import ration
 from sojourn.decide.assign import assign
-from sojourn.decide.effort import QUICK
+from sojourn.decide.gains import QUICK
 from sojourn.decide.minimise import minimise
 from sojourn.decide.solution import Nodes
 from sojourn.decide.target import Target

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sojourn.app.datatype import Atom, Field
-from sojourn.app.key import key_of_json
 from sojourn.app.reading import reader
 from sojourn.app.schema import Schema, parse_fields
 from sojourn.app.stream import Stream
 from sojourn.app.type_check import check_of, within
+from sojourn.app.writing import key_of_json
 from sojourn.errors import BadApplication, BadRecord, BadSchema
 from sojourn.text import shown
 

@@ -18,7 +18,7 @@ from sojourn.measure.duration import read_duration_s
 from sojourn.registry import optional
 from sojourn.report.json.listings import letter_json
 from sojourn.report.json.output import print_json
-from sojourn.report.terminal.dead_letters import print_letter, print_letters
+from sojourn.report.terminal.listings import print_letter, print_letters
 from sojourn.service.kafka import kafka_of
 from sojourn.spark.driver.settings import read_starting
 from sojourn.text import escaped_lines

@@ -10,7 +10,7 @@ from sojourn.cli.options.completion import policies as known
 from sojourn.cli.options.output import JsonOption
 from sojourn.report.json.listings import policy_json
 from sojourn.report.json.output import print_json
-from sojourn.report.terminal.policies import show_policies
+from sojourn.report.terminal.listings import show_policies
 
 __all__ = ["policies"]
 

@@ -14,12 +14,12 @@ from sojourn.registry import optional
 from sojourn.report.json.listings import key_json, summary_json
 from sojourn.report.json.output import print_json
 from sojourn.report.parquet import states_to_parquet
-from sojourn.report.terminal.progress import working
-from sojourn.report.terminal.state import (
+from sojourn.report.terminal.listings import (
     print_key,
     print_summaries,
     print_summary,
 )
+from sojourn.report.terminal.progress import working
 from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder
 from sojourn.text import shown

@@ -1,8 +1,7 @@
 """DRS Algorithm 2: the fewest processors that meet a latency target."""
 
 from sojourn.decide.assign import assign
-from sojourn.decide.effort import THOROUGH, Effort
-from sojourn.decide.gains import Gains, least_allocation
+from sojourn.decide.gains import THOROUGH, Effort, Gains, least_allocation
 from sojourn.decide.percentile import Fewest, fewest_for_percentile
 from sojourn.decide.solution import Nodes, Solution, settled
 from sojourn.decide.target import Target, check_processors

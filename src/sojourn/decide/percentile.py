@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.decide.effort import THOROUGH, Effort
-from sojourn.decide.gains import Gains, least_allocation
+from sojourn.decide.gains import THOROUGH, Effort, Gains, least_allocation
 from sojourn.decide.target import MOST_PROCESSORS, Target
 from sojourn.errors import CannotBeDone, TargetBelowFloor, TargetOutOfReach, TargetTooStrict
 from sojourn.model.completion import Completion

@@ -30,7 +30,6 @@ __all__ = [
     "stop",
 ]
 
-
 REQUEST_BYTES, _ANSWER_BYTES = 1 << 16, 1 << 24
 """The maximum length of a line."""
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.act.best_effort_plan import Goal, aim
-from sojourn.act.share_processors import bounded, ration
+from sojourn.act.recommendation import bounded, ration
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.target import Target

@@ -6,8 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sojourn.decide.assign import assign
-from sojourn.decide.effort import QUICK, Effort
-from sojourn.decide.gains import least_allocation
+from sojourn.decide.gains import QUICK, Effort, least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.solution import Nodes
 from sojourn.decide.target import Target

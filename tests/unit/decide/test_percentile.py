@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.decide.effort import Effort
-from sojourn.decide.gains import least_allocation
+from sojourn.decide.gains import Effort, least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.percentile import fewest_for_percentile
 from sojourn.decide.target import Target

@@ -15,8 +15,7 @@ from math import inf
 from typing import Annotated
 
 from sojourn.act.policy.base import PolicyContext
-from sojourn.act.recommendation import Recommended, demand, held, listed, whole
-from sojourn.act.share_processors import bounded
+from sojourn.act.recommendation import Recommended, bounded, demand, held, listed, whole
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation

@@ -24,8 +24,15 @@ from typing import Annotated, NamedTuple
 
 from sojourn.act.options import options
 from sojourn.act.policy.base import PolicyContext
-from sojourn.act.recommendation import Recommended, demand, held, listed, recommended, whole
-from sojourn.act.share_processors import bounded
+from sojourn.act.recommendation import (
+    Recommended,
+    bounded,
+    demand,
+    held,
+    listed,
+    recommended,
+    whole,
+)
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation

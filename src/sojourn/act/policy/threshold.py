@@ -11,8 +11,7 @@ from math import ceil, inf
 from typing import Annotated
 
 from sojourn.act.policy.base import PolicyContext
-from sojourn.act.recommendation import Recommended, held, listed, recommended
-from sojourn.act.share_processors import bounded
+from sojourn.act.recommendation import Recommended, bounded, held, listed, recommended
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Moments, Observation

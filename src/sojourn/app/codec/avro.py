@@ -18,10 +18,10 @@ from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.codec.json import HALF_A_LETTER, is_text
 from sojourn.app.codec.registry import Registry
 from sojourn.app.datatype import Struct
-from sojourn.app.key import key_of_value
 from sojourn.app.schema import Schema
 from sojourn.app.stream import Avro
 from sojourn.app.type_check import check_record
+from sojourn.app.writing import key_of_value
 from sojourn.errors import BadRecord, BadSchema
 from sojourn.text import shown
 

@@ -13,11 +13,10 @@ from typing import Any, TypeAlias
 from sojourn.app import datatype
 from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.datatype import Atom, Struct, nested
-from sojourn.app.key import key_of_json
 from sojourn.app.reading import as_is, read_field
 from sojourn.app.schema import Schema
 from sojourn.app.type_check import check_record
-from sojourn.app.writing import Writer, writer
+from sojourn.app.writing import Writer, key_of_json, writer
 from sojourn.errors import BadRecord
 from sojourn.text import shown
 

@@ -14,7 +14,6 @@ from sojourn.simulate.rehearsal import Rehearsal, Stage
 
 __all__ = ["compare_report", "history_report", "rehearsal_report"]
 
-
 _OF_OPERATORS = (
     "wanted", "running", "backlog", "arrivals_per_s", "arrival_scv", "served_per_s",
     "service_s", "service_scv", "samples", "wait_s", "sojourn_s", "utilisation",

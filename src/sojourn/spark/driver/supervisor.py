@@ -13,8 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.spark.driver.disk_watch import DiskWatch, lacks_room
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.kafka.offsets import Standing
-from sojourn.spark.driver.node_losses import NodeLosses
-from sojourn.spark.driver.restarts import Restarts
+from sojourn.spark.driver.restarts import NodeLosses, Restarts
 from sojourn.spark.wire.host_settings import HostSettings
 
 __all__ = ["QuerySupervisor"]

@@ -23,7 +23,6 @@ from sojourn.measure.steady import Steady
 
 __all__ = ["Drs", "policy"]
 
-
 # Where nothing pauses for a change there is no reason to wait for long with the next: so many
 # observations are between two that can wait, and a backlog is worked off in as many.
 _SOON = 5

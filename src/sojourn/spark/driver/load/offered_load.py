@@ -24,7 +24,6 @@ __all__ = [
     "payload",
 ]
 
-
 Gaps = Literal["poisson", "constant", "uniform"] | float
 """How irregular arrivals are: `uniform` is 0 to 2 times the mean, a number is the scv."""
 

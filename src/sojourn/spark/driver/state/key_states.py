@@ -9,8 +9,8 @@ from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Any
 
-from sojourn.app.key import key_of_json
 from sojourn.app.reminder import reminders_of
+from sojourn.app.writing import key_of_json
 from sojourn.errors import BadFile, BadInput, BadRecord, EngineError
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.state_form import StateForm, json_values
