@@ -9,10 +9,10 @@ from typer import Option
 from sojourn.act.choice import read_choices
 from sojourn.act.policy import names
 from sojourn.app.address import import_from_here, topology_at
+from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.completion import policy_list
-from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.stage import PlayOptions, ShapesOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.knowledge import Episode
@@ -64,7 +64,7 @@ def compare(
         topology, trace, target=target, most=processors, workload=shapes(topology)
     )
     from sojourn.report.comparison import outcomes  # noqa: PLC0415
-    from sojourn.report.json.history import compare_report  # noqa: PLC0415 - numba is optional
+    from sojourn.report.json.rehearsal import compare_report  # noqa: PLC0415 - numba is optional
     from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415
     from sojourn.report.terminal.rehearsal import show_comparison  # noqa: PLC0415
 

@@ -10,9 +10,10 @@ import typer
 from typer import Argument, Option
 
 from sojourn.cli.options.application import AppOption
+from sojourn.cli.options import JsonOption
+from sojourn.cli.options.address import AppOption
 from sojourn.cli.options.group import Group
 from sojourn.cli.options.kafka import KafkaOptions
-from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput, BadTarget
 from sojourn.measure.duration import read_duration_s
 from sojourn.registry import optional

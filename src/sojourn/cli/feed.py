@@ -9,9 +9,9 @@ from typer import Argument, Option
 
 from sojourn.app.address import load_here
 from sojourn.app.application import App
+from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import read_rate_options
 from sojourn.cli.options.kafka import KafkaOptions
-from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.stage import FasterOption, TimesOption
 from sojourn.errors import BadInput, BadWorkload
 from sojourn.measure.duration import read_positive_s

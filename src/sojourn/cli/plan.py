@@ -13,6 +13,7 @@ from sojourn.app.address import (
     parts_at,
     topology_at,
 )
+from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import (
     AllocationOption,
@@ -23,7 +24,6 @@ from sojourn.cli.options.allocation import (
 )
 from sojourn.cli.options.completion import completing
 from sojourn.cli.options.group import Group
-from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.target import TargetOptions
 from sojourn.decide import explain as explanations
 from sojourn.decide.minimise import solve

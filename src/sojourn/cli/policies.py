@@ -6,8 +6,8 @@ from typer import Argument
 
 from sojourn.act.policy import names
 from sojourn.app.address import import_from_here
+from sojourn.cli.options import JsonOption
 from sojourn.cli.options.completion import policies as known
-from sojourn.cli.options.output import JsonOption
 from sojourn.report.json.listings import policy_json
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.listings import show_policies

@@ -10,9 +10,9 @@ from typer import Option
 
 from sojourn.act.policy.drs.quiet_hours import read_time_of_day_s
 from sojourn.app.address import topology_at
+from sojourn.cli.options import JsonOption, LiveOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import MostOption
-from sojourn.cli.options.output import JsonOption, LiveOption
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import PlayOptions, ShapesOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
@@ -77,7 +77,7 @@ def rehearse(
         workload=shapes(topology),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn.report.json.history import rehearsal_report  # noqa: PLC0415
+    from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
     from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
     from sojourn.simulate import rehearsal  # noqa: PLC0415 - numba is optional
 

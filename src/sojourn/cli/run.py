@@ -10,6 +10,11 @@ import typer
 from typer import Argument, Option
 
 from sojourn.act.node_scaling import NodeBounds
+from sojourn.app.address import is_application
+from sojourn.app.application import App
+from sojourn.app.waiting_app import entrances
+from sojourn.cli.options import LiveOption
+from sojourn.cli.options.address import read_rate_options
 from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.completion import topologies
 from sojourn.cli.options.engine import EngineOption

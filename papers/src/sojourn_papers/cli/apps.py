@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options import JsonOption
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
 from sojourn.registry import optional

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from typer import Argument, Option
 
-from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options import JsonOption
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
 from sojourn.registry import optional

@@ -5,9 +5,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from sojourn.cli.options import JsonOption
 from sojourn.cli.options.group import Group, expanded, option_names
 from sojourn.cli.options.kafka import SparkEngineOptions
-from sojourn.cli.options.output import JsonOption
 
 
 def read_pair(*, left: int = 1, right: Annotated[int, typer.Option(help="Its right.")] = 2):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options import JsonOption
 from sojourn.errors import BadInput, EngineError
 from sojourn.registry import optional
 from sojourn.report.json.output import print_json
