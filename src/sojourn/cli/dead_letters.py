@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options.application import AppOption
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.address import AppOption
+from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.group import Group
 from sojourn.cli.options.kafka import KafkaOptions
 from sojourn.errors import BadInput, BadTarget

@@ -7,10 +7,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from sojourn.cli.options.application import AnyAppOption, app_hint
-from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.completion import histories
+from sojourn.cli.options.application import AnyAppOption, app_hint
 from sojourn.errors import BadInput
 from sojourn.history import read_episodes, read_run, read_runs
 from sojourn.knowledge import Episode

@@ -10,17 +10,12 @@ import typer
 from typer import Argument, Option
 
 from sojourn.act.node_scaling import NodeBounds
-from sojourn.app.address import is_application
-from sojourn.app.application import App
-from sojourn.app.waiting_app import entrances
 from sojourn.cli.options import LiveOption
-from sojourn.cli.options.address import read_rate_options
 from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.completion import topologies
 from sojourn.cli.options.engine import EngineOption
 from sojourn.cli.options.kafka import SparkEngineOptions
 from sojourn.cli.options.load import LoadOptions, OfferedLoad
-from sojourn.cli.options.output import LiveOption
 from sojourn.cli.options.placement import PlacementOption, read_placement
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import EveryOption

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from sojourn.cli.options import JsonOption
 from sojourn.cli.options.application import AnyAppOption, app_hint
 from sojourn.cli.options.completion import operators_with_state
-from sojourn.cli.options.output import JsonOption
-from sojourn.cli.options import JsonOption
-from sojourn.cli.options.completion import applications_with_state, operators_with_state
 from sojourn.errors import BadInput
 from sojourn.registry import optional
 from sojourn.report.json.listings import key_json, summary_json

@@ -5,10 +5,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from sojourn.cli.options.application import AppOption
-from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.address import AppOption
+from sojourn.cli.options.application import AppOption
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
 from sojourn.report.terminal.status import (
