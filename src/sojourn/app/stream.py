@@ -1,4 +1,4 @@
-"""Streams of an application, and how their records are distributed to processors."""
+"""Streams of an application: format, and how their records are distributed to processors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Values written as JSON.
+"""Values written as JSON, in records and in keys.
 
 JSON has no times, bytes, decimals, NaN or infinities: they are written as the text that Spark's
 `from_json` reads. Decimals are text so that no client rounds them.

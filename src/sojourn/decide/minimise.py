@@ -1,4 +1,7 @@
-"""DRS Algorithm 2: the fewest processors that meet a latency target."""
+"""DRS Algorithm 2: the fewest processors that meet a latency target.
+
+`solve` chooses between it and `assign`.
+"""
 
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import THOROUGH, Effort, Gains, least_allocation

@@ -1,4 +1,4 @@
-"""What `assign` and `minimise` answer, and the cores it runs on: each depends on the other."""
+"""What `assign` and `minimise` answer, and the nodes and cores it runs on."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

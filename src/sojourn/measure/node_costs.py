@@ -1,4 +1,4 @@
-"""What it costs to add and to remove a node: how long that took the last times."""
+"""The costs of nodes: the time that adding and removing one takes, and the bill."""
 
 from collections import deque
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Formats of numbers, times and allocations for users."""
+"""Formats of numbers, times, allocations and costs for users."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite

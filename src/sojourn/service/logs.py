@@ -1,4 +1,4 @@
-"""Reading and following the logs of operators."""
+"""The logs of operators: where they are, on nodes too, and how they are read and followed."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The state folder of an application: what the next start continues from."""
+"""The state folder of an application: what the next start continues from, and its history."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The workload of a simulation: distributions of times, and rates that change."""
+"""The workload of a simulation: distributions of times, rates that change, and settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The FILE or APP argument of commands, and `--rate`."""
+"""The FILE or APP argument of commands, `--rate`, and `--app`."""
 
 from collections.abc import Sequence
 from math import inf

@@ -1,4 +1,4 @@
-"""Options for trying out policies: the trace, the interval of the loop, the cost of changes."""
+"""Options for the simulator: trace, interval of the loop, cost of changes, distributions."""
 
 from dataclasses import dataclass
 from pathlib import Path

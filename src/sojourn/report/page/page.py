@@ -1,4 +1,4 @@
-"""The page of a run: one HTML file."""
+"""The page of a run: one HTML file, with a figure of panels and tooltips."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""More processors than the load needs: which of them are removed, and when."""
+"""Processors that the load does not need, or that do more elsewhere: removed, or moved."""
 
 from collections.abc import Mapping
 from dataclasses import replace

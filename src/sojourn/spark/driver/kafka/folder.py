@@ -1,4 +1,4 @@
-"""The folder of a broker: its configuration, its log, its data."""
+"""The folder of a broker: its configuration and credentials, its log, its data."""
 
 import base64
 import fcntl

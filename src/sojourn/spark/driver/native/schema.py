@@ -1,4 +1,4 @@
-"""What a native operator writes, worked out before anything is started."""
+"""The schema of what a native operator writes, known before anything is started."""
 
 from collections.abc import Iterable
 

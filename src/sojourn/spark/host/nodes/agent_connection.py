@@ -1,4 +1,4 @@
-"""The connection of an agent, as a host has it: what is said there, and how its node is."""
+"""The connection of an agent, as a host has it: processors there, clock offset, and load."""
 
 import asyncio
 from collections import deque
