@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from sojourn.cli.options import JsonOption
 from sojourn.cli.options.application import AppOption
-from sojourn.cli.options.output import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working

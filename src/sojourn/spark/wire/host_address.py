@@ -86,7 +86,7 @@ def encrypted(host: socket.socket, certificate: str) -> socket.socket:
     except ssl.SSLError as error:
         ours.close()
         raise EngineError(
-            f"the other end does not have the certificate of this run: {error.reason or error}"
+            f"the peer does not have the certificate of this run: {error.reason or error}"
         ) from error
     except BaseException:
         ours.close()

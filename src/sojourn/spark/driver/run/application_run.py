@@ -141,7 +141,7 @@ def _kafka_notices(
     >>> _kafka_notices("k:9092", away=False, silent=[("orders", 2)])
     ('orders[2] has no leader; its records wait, other partitions are read',)
     >>> _kafka_notices("k:9092", away=False, grown={"orders": (2, 3)}, slots=8, needed=4)
-    ('orders has 3 partitions, it had 2 at the start; all are read from the next batch on',)
+    ('orders has 3 partitions, 2 at the start; new ones are read from the next batch on',)
     """
     if away:
         return (f"no broker answers at {servers}; the application waits until one does",)
@@ -156,7 +156,7 @@ def _kafka_notices(
             for topic, partition in sorted(silent)
         ),
         *(
-            f"{topic} has {now} partitions, it had {before} at the start; {then}"
+            f"{topic} has {now} partitions, {before} at the start; {then}"
             for topic, (before, now) in sorted((grown or {}).items())
         ),
     )

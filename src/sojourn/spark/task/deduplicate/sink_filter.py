@@ -168,8 +168,8 @@ class Claim:
         """Raise `EngineError` if another task has claimed the partition since."""
         if self._path.read_text() != self._token:
             raise EngineError(
-                f"another task has taken over partition {self.partition}: this one was thought "
-                "dead"
+                f"another task has taken over partition {self.partition}; this one was "
+                "presumed dead"
             )
         os.utime(self._path)
         self._looked_s = self.clock()
