@@ -31,8 +31,7 @@ class Waiting:
 
     key: str
     reached_s: float
-    place: int = 0
-    alone: bool = False
+    number: int
 
 
 def waits_at_a_desk_s(part, erlangs, processors, *, records, random):
@@ -47,7 +46,7 @@ def waits_at_a_desk_s(part, erlangs, processors, *, records, random):
             now_s = reached_s
             reached_s += random.expovariate(erlangs)
             key = "the" if random.random() < part else f"other {next(number)}"
-            queue.put(Waiting(key, now_s))
+            queue.put(Waiting(key, now_s, next(number)))
         while len(serving) < processors and (taken := queue.take(1)):
             waits_s.append(now_s - taken[0].reached_s)
             heappush(serving, (now_s + random.expovariate(1.0), next(number), taken[0]))

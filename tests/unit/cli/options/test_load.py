@@ -33,7 +33,7 @@ def test_sources_of_an_application_share_a_trace_equally():
 
 
 def test_a_source_without_samples_is_refused_before_anything_starts():
-    with pytest.raises(BadApplication, match="it has no samples that could be sent"):
+    with pytest.raises(BadApplication, match="it has no samples; give"):
         LOAD.by_source(two_sources(), "two:app")
 
 

@@ -697,28 +697,28 @@ def test_processors_of_a_node_that_is_lost_run_on_others_until_the_next_placemen
     """Nobody has to decide that: whoever places processors may be busy, or paused."""
     desk = OperatorDesk()
     for node in ("a", "b", "c"):
-        desk.node_came(node, 0.0)
-    first = desk.placed({"a": 3, "b": 1}, 1.0)
+        desk.handle(NodeCame(node), 0.0)
+    first = desk.handle(PlacementAsked(AT, {"a": 3, "b": 1}), 1.0)
     assert placed_on(first) == {"a": 3, "b": 1}
-    assert placed_on(desk.node_left("a", 2.0)) == {"b": 1, "c": 2}
-    assert placed_on(desk.node_came("a", 3.0)) == {"a": 3}  # it is back
-    assert placed_on(desk.node_left("a", 4.0)) == {}
-    assert placed_on(desk.placed({"b": 2, "c": 5}, 5.0)) == {"c": 3}
+    assert placed_on(desk.handle(NodeLeft("a"), 2.0)) == {"b": 1, "c": 2}
+    assert placed_on(desk.handle(NodeCame("a"), 3.0)) == {"a": 3}  # it is back
+    assert placed_on(desk.handle(NodeLeft("a"), 4.0)) == {}
+    assert placed_on(desk.handle(PlacementAsked(AT, {"b": 2, "c": 5}), 5.0)) == {"c": 3}
 
 
 def test_processors_that_may_run_anywhere_are_on_all_nodes_there_are():
     desk = OperatorDesk()
-    assert not placed_on(desk.placed({ANYWHERE: 3}, 0.0))
-    assert placed_on(desk.node_came("a", 1.0)) == {"a": 3}
-    assert placed_on(desk.node_came("b", 2.0)) == {"b": 1}
+    assert not placed_on(desk.handle(PlacementAsked(AT, {ANYWHERE: 3}), 0.0))
+    assert placed_on(desk.handle(NodeCame("a"), 1.0)) == {"a": 3}
+    assert placed_on(desk.handle(NodeCame("b"), 2.0)) == {"b": 1}
 
 
 def test_a_node_that_has_not_come_yet_is_waited_for():
     """A host that starts again hears of nodes one after the other."""
     desk = OperatorDesk()
-    desk.node_came("a", 0.0)
-    assert placed_on(desk.placed({"a": 1, "b": 1}, 1.0)) == {"a": 1}
-    assert placed_on(desk.node_came("b", 2.0)) == {"b": 1}
+    desk.handle(NodeCame("a"), 0.0)
+    assert placed_on(desk.handle(PlacementAsked(AT, {"a": 1, "b": 1}), 1.0)) == {"a": 1}
+    assert placed_on(desk.handle(NodeCame("b"), 2.0)) == {"b": 1}
 
 
 def test_a_record_that_nodes_die_of_again_and_again_is_put_aside():
