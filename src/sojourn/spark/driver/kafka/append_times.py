@@ -1,4 +1,4 @@
-"""When Kafka got a record, by a clock of ours: between two looks at its end offsets."""
+"""Append times of records by the clock of this machine: between two polls of end offsets."""
 
 import time
 from bisect import bisect_right
@@ -11,13 +11,13 @@ from sojourn.spark.driver.kafka.offsets import Offsets
 
 __all__ = ["AppendTimes", "place_of"]
 
-# Looks that are kept: two minutes, which is longer than records of a target take, though
-# there may be four times as many in a second.
+# Polls to keep: eight minutes of them, or two at four times the rate, under high load. That is
+# longer than the latency of any record that matters to a target.
 _KEPT = 2400
 
 
 class AppendTimes(Offsets):
-    """End offsets that are remembered by partition, with the time of day of each look."""
+    """End offsets with a history by partition, and the wall-clock time of each poll."""
 
     def __init__(
         self, client: AdminClient, topics: Mapping[str, int], *, every_s: float = 0.2
@@ -26,16 +26,18 @@ class AppendTimes(Offsets):
         self._looks: deque[tuple[float, dict[str, dict[int, int]]]] = deque(maxlen=_KEPT)
 
     def look(self) -> dict[str, dict[int, int]]:
-        """Return the offsets that come next now. Raise `EngineError` if no broker answers."""
+        """Poll, keep the result, and return the end offsets.
+
+        Raise `EngineError` if no broker answers.
+        """
         ends = super().look()
         self._looks.append((time.time(), ends))
         return ends
 
     def appended(self, topic: str, partition: int, offset: int) -> tuple[float, float] | None:
-        """Return the times of the looks before and after a record came.
+        """Return the times of the polls before and after a record was appended.
 
-        None of one that was there before the first look that is remembered, or came after
-        the last.
+        None if it was appended before the first poll in the history, or after the last.
         """
         looks = tuple(self._looks)
         later = bisect_right(
@@ -47,9 +49,9 @@ class AppendTimes(Offsets):
 
 
 def place_of(root: str) -> tuple[str, int, int] | None:
-    """Return topic, partition and offset of a root that is named by them; None of any other.
+    """Return topic, partition and offset from the id of a root; None if it has another form.
 
-    The topic may have a mark (`headers.marked`).
+    The topic may carry a mark (`headers.marked`), which is dropped.
 
     >>> place_of("orders@Xk3f9a2B-5f0c9e1a/3/1207"), place_of("an id of its own")
     (('orders', 3, 1207), None)

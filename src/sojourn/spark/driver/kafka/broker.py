@@ -1,7 +1,7 @@
-"""A Kafka broker of one node that Sojourn starts and stops itself.
+"""A single-node Kafka broker that Sojourn starts and stops itself.
 
-It listens on this machine alone unless it is told another address, lets in who has the password
-that was made for it, and does not outlive the process that started it.
+It listens on the loopback interface unless another address is given, requires a generated
+password, and does not outlive the process that started it.
 """
 
 import os
@@ -25,7 +25,7 @@ from sojourn.spark.driver.kafka.topics import cluster_of, make_topics
 
 __all__ = ["Broker"]
 
-# Between the choice of a port and its use by Java lie a second or two.
+# Another process may take a free port in the second or two before Java binds it.
 _ATTEMPTS = 5
 _TAKEN = "Address already in use"
 _LOOK_S = 0.05
@@ -33,7 +33,7 @@ _GRACE_S = 10.0
 _LOGGER = "-Dorg.slf4j.simpleLogger"
 _OPTIONS = (
     "-Xmx512m",
-    "-XX:TieredStopAtLevel=1",  # it starts sooner, and is fast enough
+    "-XX:TieredStopAtLevel=1",  # a faster start, and fast enough
     "-XX:+ExitOnOutOfMemoryError",
     f"{_LOGGER}.defaultLogLevel=warn",
     f"{_LOGGER}.showDateTime=true",
@@ -42,13 +42,15 @@ _OPTIONS = (
 
 
 class Broker:
-    """A broker, and a context manager: leaving it stops the broker, whatever happened.
+    """A broker process; a context manager that stops the broker on exit.
 
-    *data* is a folder that keeps topics and records from one start to the next; without it
-    they are gone when the broker stops. *port* is chosen where it is not given. Clients reach
-    it at *host*, an address of this machine. *properties* are Kafka's, on top of ours. One that
-    is not *secured* lets in everybody who reaches it. It has *patience_s* to start. It
-    *inherits* these open files, and has them until it has ended.
+    *data*: folder of topics and records; without it they are lost when the broker stops.
+    *port*: a free port if not given.
+    *host*: the address of this machine at which clients connect.
+    *properties*: broker configuration, which overrides Sojourn's own.
+    *secured*: whether clients must authenticate.
+    *patience_s*: time limit for the start.
+    *inherits*: file descriptors that its watchdog keeps open until the broker exits.
     """
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -74,13 +76,13 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to."""
+        """Host and port that clients connect to."""
         self._running()
         return f"{self._host}:{self._port}"
 
     @property
     def cluster(self) -> Cluster:
-        """The broker, and how clients get in."""
+        """The address of the broker, with the credentials of clients."""
         return Cluster(
             self.bootstrap_servers,
             {} if self._credentials is None else self._credentials.for_clients,
@@ -88,26 +90,26 @@ class Broker:
 
     @property
     def client_properties(self) -> Path:
-        """A file with what Kafka's own tools need to get in; only its owner can read it."""
+        """A file with client properties for Kafka's own tools; only its owner can read it."""
         return self._running()[1].client_properties
 
     @property
     def client_settings(self) -> Path:
-        """The same as JSON, for confluent-kafka."""
+        """A JSON file with client settings for confluent-kafka; only its owner can read it."""
         return self._running()[1].client_settings
 
     @property
     def ended(self) -> bool:
-        """Whether it was started, and has ended by itself."""
+        """Whether the broker was started and has exited unexpectedly."""
         return self._process is not None and self._process.status is not None
 
     @property
     def process_group(self) -> int:
-        """The process group of all that runs for the broker."""
+        """Process group of the broker and its watchdog."""
         return self._running()[0].group
 
     def start(self) -> None:
-        """Start the broker, and return when it answers. Raise `BrokerFailed` if it does not."""
+        """Start the broker and wait until it answers. Raise `BrokerFailed` if it does not."""
         if self._process is not None:
             raise BrokerFailed("the broker is already running", "stop it first")
         try:
@@ -120,39 +122,39 @@ class Broker:
             raise
 
     def start_again(self) -> None:
-        """Start a broker that has ended by itself, at its port and with its data.
+        """Restart a broker that has exited, on the same port and data.
 
-        Raise `BrokerFailed` if it does not answer; it may be tried again then.
+        Raise `BrokerFailed` if it does not answer; the call can then be retried.
         """
         _, folder = self._running()
         self.kill()
         try:
             self._start(folder, self._port)
         except BaseException:
-            self.kill()  # it may run and not answer
+            self.kill()  # it may still run without answering
             raise
 
     def kill(self) -> None:
-        """End what runs, and keep the data for `start_again`."""
+        """Stop the process, and keep the data for `start_again`."""
         if self._process is not None:
             self._process.stop()
 
     def size_bytes(self, topics: Iterable[str]) -> int:
-        """Return what the records of *topics* take up on the disk."""
+        """Return the bytes that the records of *topics* take on disk."""
         folder = self._folder
         return 0 if folder is None else folder.size_bytes(topics)
 
     def create_topics(self, partitions: Mapping[str, int]) -> None:
-        """Make topics with that many partitions each; those that are there already stay."""
+        """Create missing topics, with the number of *partitions* of each."""
         make_topics(self.cluster.client(), partitions)
 
     def wait(self) -> None:
-        """Raise `BrokerFailed` when the broker ends by itself, and wait until then."""
+        """Wait until the broker exits, then raise `BrokerFailed`."""
         process, folder = self._running()
         raise _ended(process.wait(), folder)
 
     def stop(self) -> None:
-        """Stop the broker. Stopping what does not run does nothing."""
+        """Stop the broker, and remove a temporary folder; do nothing if it does not run."""
         if self._process is not None:
             self._process.stop()
         if self._folder is not None and self._folder.temporary:
@@ -199,10 +201,10 @@ class Broker:
             self._process.stop()
 
     def _answers(self, process: ChildProcess, cluster: str) -> bool:
-        """Return whether the broker came up; False if it ended on the way."""
+        """Return whether the broker is ready; False if it exited during the start."""
         deadline_s = time.monotonic() + self._patience_s
         while process.status is None:
-            # somebody else may have taken the port, and may be a broker
+            # another process may have taken the port, even another broker: compare cluster ids
             if answers(self._port, self._host) and cluster_of(self.cluster.client()) == cluster:
                 return True
             if time.monotonic() > deadline_s:
@@ -216,7 +218,7 @@ class Broker:
 
 
 def _formatted(folder: Folder, command: list[str]) -> str:
-    """Return the id of the new cluster that the folder is made ready for."""
+    """Format the folder for a new cluster, and return the id of the cluster."""
     cluster = new_cluster()
     with folder.log.open("ab") as log:
         done = subprocess.run(  # noqa: S603 - no shell, and our own arguments

@@ -1,4 +1,4 @@
-"""Watches over a broker of ours: one that ends by itself is started again."""
+"""Supervises Sojourn's own broker: restarts it when it exits unexpectedly."""
 
 import threading
 import time
@@ -13,16 +13,16 @@ from sojourn.spark.driver.restarts import Restarts
 __all__ = ["BrokerWatch"]
 
 _LOOK_S, _ROOM_S = 0.1, 1.0
-# What Kafka needs to begin the files of a topic.
+# Free space that Kafka needs to create the files of a topic.
 _BROKER_BYTES = 32 << 20
 
 
 class BrokerWatch:
-    """A thread that starts its *broker* again at its port and with its data, later each time.
+    """A thread that restarts *broker* on the same port and data, with exponential backoff.
 
-    Of one that ends too often *failed* is told, once. One that ends while there is no room in
-    the folder *data* is started again when there is, and that does not count: Kafka ends where
-    it cannot write.
+    If the broker exits too often, the thread calls *failed* once and gives up. Kafka exits
+    when its disk is full: while *data* has no room, the restart waits, and it does not count
+    as a failure.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class BrokerWatch:
 
     @property
     def restarts(self) -> int:
-        """How often it was started again."""
+        """Number of restarts so far."""
         return self._restarts.number
 
     def __enter__(self) -> Self:
@@ -46,7 +46,7 @@ class BrokerWatch:
         self._ended.set()
         self._thread.join(2 * _LOOK_S)
         while self._thread.is_alive():
-            self.broker.kill()  # it may be starting, which can take minutes
+            self.broker.kill()  # a restart in progress can take minutes
             self._thread.join(_LOOK_S)
 
     def _run(self) -> None:
@@ -67,7 +67,7 @@ class BrokerWatch:
                 return
             try:
                 self.broker.start_again()
-            except Exception as error:  # noqa: BLE001 - whatever it is may be gone next time
+            except Exception as error:  # noqa: BLE001 - the next attempt may succeed
                 why = str(error)
 
     def _is_full(self) -> bool:

@@ -1,6 +1,6 @@
-"""The brokers that an application uses: ours, or those of somebody else.
+"""The Kafka cluster that an application uses: Sojourn's own broker, or an external cluster.
 
-Options for Kafka's clients may be secrets: they are handed on and shown nowhere.
+Client options may contain secrets: they are passed to clients, and never printed.
 """
 
 import time
@@ -31,18 +31,18 @@ _PLAIN = "PLAINTEXT"
 _ANSWER_S = 10.0
 _PATIENCE_S = 60.0
 _LOOK_S = 0.02
-# What one operator has committed and the next has not read must not be deleted, however long
-# an application stands still.
+# Retention must not delete what one operator has committed and the next has not read, even if
+# the application is stopped for a long time.
 _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-# A machine that was cut off the network may send, once it is back, what others have written
-# meanwhile. Brokers from 3.6 on refuse what is that late. A record takes milliseconds; the rest
-# is for the clocks of nodes.
+# After a network partition a node may resend records that others have written meanwhile.
+# Brokers from version 3.6 on reject records with timestamps that old. Sending takes
+# milliseconds; the rest of the limit allows for clock skew between nodes.
 _TIMESTAMPS, _OLDEST_MS = "message.timestamp.type", "message.timestamp.before.max.ms"
 _FENCE = {_TIMESTAMPS: "CreateTime", _OLDEST_MS: "10000"}
 _ANY_AGE_MS = 2**63 - 1
-# What topics between operators were made with once; those that still have it are changed.
+# Earlier versions created topics between operators with these limits; `unbind` removes them.
 _BOUNDED_ONCE = {"retention.ms": str(24 * 3600 * 1000), "retention.bytes": str(4 << 30)}
-# As librdkafka calls them, and as Java does.
+# librdkafka's names of options, and the names in Kafka's Java client.
 _IN_JAVA = {
     "sasl.mechanisms": "sasl.mechanism",
     "ssl.ca.location": "ssl.truststore.location",
@@ -63,14 +63,14 @@ _FOR_JAVA_ALONE = (
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Brokers at *servers*, reached with *options* as librdkafka names them."""
+    """Brokers at *servers*; *options* are client options under librdkafka's names."""
 
     servers: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def for_clients(self) -> dict[str, str]:
-        """Settings of clients in Python."""
+        """Settings for confluent-kafka, without options that only Java's client knows."""
         told = {
             name: value
             for name, value in self.options.items()
@@ -80,7 +80,7 @@ class Cluster:
 
     @property
     def for_spark(self) -> dict[str, str]:
-        """The same for Spark, whose client is Java's.
+        """Options for Spark's Kafka source and sink, which use Java's client.
 
         >>> asked = {"sasl.mechanisms": "PLAIN", "sasl.username": "me", "sasl.password": "s"}
         >>> sorted(Cluster("kafka:9093", asked).for_spark)
@@ -99,20 +99,20 @@ class Cluster:
 
     @property
     def for_tools(self) -> dict[str, str]:
-        """The same for a file that Kafka's own tools read, and `sojourn run --kafka-options`.
+        """Properties for Kafka's command-line tools and `sojourn run --kafka-options`.
 
-        Java leaves alone what is not its own.
+        They have the names of both clients: Java's client ignores unknown properties.
         """
         java = {name.removeprefix("kafka."): told for name, told in self.for_spark.items()}
         return {**self.for_clients, **java}
 
     def client(self) -> AdminClient:
-        """Return a client to ask about topics."""
-        # it would write to standard error whenever a broker goes away
+        """Return a new admin client."""
+        # at its default level it writes to standard error whenever a broker disconnects
         return AdminClient({**self.for_clients, "log_level": 0})
 
     def identity(self) -> str:
-        """Return the id of the cluster. Raise `BrokerFailed` if nobody answers."""
+        """Return the id of the cluster. Raise `BrokerFailed` if no broker answers."""
         try:
             found = self.client().list_topics(timeout=_ANSWER_S)
         except KafkaException as error:
@@ -123,9 +123,10 @@ class Cluster:
         return str(found.cluster_id)
 
     def brokers(self) -> KafkaBrokers:
-        """Return the addresses that clients on nodes connect to: first these, then brokers'.
+        """Return the addresses that clients on nodes connect to.
 
-        Without an answer of the brokers there are only the first.
+        They are the bootstrap servers, then the addresses that brokers advertise, if they
+        answer.
         """
         told = [each.strip().rpartition("://")[2] for each in self.servers.split(",")]
         with suppress(KafkaException):
@@ -142,11 +143,11 @@ class Cluster:
         required: Mapping[str, str] | None = None,
         fenced: bool = False,
     ) -> dict[str, int]:
-        """Return how many partitions topics have; those that are not there are made.
+        """Create missing *topics*, and return the number of partitions of each.
 
-        New ones keep all records, for ever; if they are *fenced*, brokers refuse what a
-        machine sends that was cut off, and comes back. Raise `BadInput` if one of the
-        *required* is not there; their values say whose they are.
+        New topics have unlimited retention; if *fenced*, brokers reject records that a node
+        sends late, after a network partition. Raise `BadInput` if a topic in *required* does
+        not exist; its value names the owner, for the message.
         """
         names = list(topics)
         for name in names:
@@ -175,9 +176,9 @@ class Cluster:
         return {name: found[name] for name in names}
 
     def unbind(self, topics: Iterable[str]) -> list[str]:
-        """Let *topics* keep all records that were made when they kept a day; return those.
+        """Set unlimited retention on *topics* that still have an earlier default; return them.
 
-        What somebody else has set is left as it is.
+        Other retention settings stay as they are.
         """
         client = self.client()
         try:
@@ -193,9 +194,9 @@ class Cluster:
         return bounded
 
     def kept(self, topics: Iterable[str]) -> list[str]:
-        """Return those of *topics* that keep all records, as `ensure` makes them.
+        """Return the *topics* with unlimited retention, as `ensure` creates them.
 
-        None if the brokers do not tell.
+        The list is empty if the brokers do not return their settings.
         """
         try:
             return _with_settings(self.client(), topics, _KEPT)
@@ -203,9 +204,10 @@ class Cluster:
             return []
 
     def fences(self, topics: Iterable[str]) -> dict[str, float]:
-        """Return how many seconds after it was sent brokers refuse a record, by topic.
+        """Return by topic the age, in seconds, from which brokers reject a record.
 
-        Topics that take records of any age are left out, and all if the brokers do not tell.
+        Topics that accept records of any age are left out, and so are all topics if the
+        brokers do not return their settings.
         """
         found = {}
         with suppress(KafkaException, TimeoutError):
@@ -227,7 +229,7 @@ class Cluster:
 def _are_made(
     client: AdminClient, topics: Iterable[str], partitions: int, config: Mapping[str, str]
 ) -> bool:
-    """Make *topics*; return False if brokers are too old for a setting in *config*."""
+    """Create *topics*; return False if the brokers do not know a setting in *config*."""
     new = [NewTopic(name, partitions, -1, config=dict(config)) for name in topics]
     for made in client.create_topics(new).values() if new else ():
         try:
@@ -250,7 +252,6 @@ def _await_made(made: Future[None]) -> None:
 def _with_settings(
     client: AdminClient, topics: Iterable[str], settings: Mapping[str, str]
 ) -> list[str]:
-    """Return those of *topics* that have these settings."""
     return [
         name
         for name, told in _settings(client, topics).items()
@@ -259,7 +260,6 @@ def _with_settings(
 
 
 def _settings(client: AdminClient, topics: Iterable[str]) -> dict[str, dict[str, str | None]]:
-    """Return the settings of *topics*."""
     places = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
     asked = client.describe_configs(places) if places else {}
     return {

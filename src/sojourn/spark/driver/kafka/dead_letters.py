@@ -1,7 +1,7 @@
-"""The dead letters of an application, as their topic has them.
+"""The dead letters of an application, read from their topic.
 
-A letter that was put back in is followed, in the same partition, by an empty message that
-says so. It is kept for as long as the letter is, and everybody who looks sees the same.
+When a letter is retried, an empty marker message with its position is appended to the same
+partition. The marker is retained as long as the letter, so every reader sees the same list.
 """
 
 import re
@@ -27,7 +27,7 @@ from sojourn.spark.wire.headers import ERROR, Header
 __all__ = ["RETRIED", "DeadLetter", "DeadLetters", "headers_of", "reader", "unreachable"]
 
 RETRIED = "sojourn-retried"
-"""The partition and offset of a letter that was put back in."""
+"""Header of a marker message: the partition and offset of a letter that was retried."""
 
 _ANSWER_S, _AGAIN_S = 10.0, 0.1
 _NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
@@ -36,47 +36,47 @@ _PLACE = re.compile(r"[\w.-]+/\d{1,9}/\d{1,18}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A record that *operator* could not do: which, from where, why, and after how many tries.
-
-    *position* is its own, partition and offset among dead letters; *came_from* is that of the
-    record, topic, partition and offset, and empty where that is not known. One that is *cut*
-    has only the beginning of the payload; an *inner* one never was in another topic.
-    """
+    """A record that an operator could not process, and the reason."""
 
     position: str
+    """Partition and offset in the topic of dead letters."""
     at_s: float
     operator: str
     stream: str
     record: str
+    """Id of the record."""
     came_from: str
+    """Topic, partition and offset of the record; empty if unknown."""
     error: str
     traceback: str
     tries: int
     cut: bool
+    """Whether the payload was truncated."""
     inner: bool
+    """Whether the record came from a stream that is not in Kafka."""
     key: bytes | None = field(repr=False)
     value: bytes | None = field(repr=False)
     headers: tuple[Header, ...] = field(repr=False)
 
 
 class DeadLetters:
-    """The dead letters of *application*; *clients* are settings of clients to its Kafka."""
+    """The dead letters of *application*; *clients* are the client settings for its Kafka."""
 
     def __init__(self, application: str, clients: Mapping[str, str]) -> None:
         self.application, self.clients = application, dict(clients)
 
     @property
     def topic(self) -> str:
-        """Where they are."""
+        """Name of the topic of dead letters."""
         return f"{self.application}.dead-letters"
 
     @property
     def retries(self) -> str:
-        """Where those are put back in that never were in a topic."""
+        """Name of the topic through which records of streams outside Kafka are retried."""
         return f"{self.application}.retries"
 
     def found(self, since_s: float | None = None) -> list[DeadLetter]:
-        """Return the letters that were not put back in, the newest last."""
+        """Return the letters that were not retried, the newest last."""
         letters: dict[str, DeadLetter] = {}
         for message in self._messages(since_s):
             headers = dict(headers_of(message))
@@ -93,9 +93,9 @@ class DeadLetters:
         positions: Collection[str],
         operators: Collection[str] = (),
     ) -> list[DeadLetter]:
-        """Return those at *positions*, and of *operators*; all if none are named.
+        """Return the letters at *positions* and of *operators*; an empty filter matches all.
 
-        Raise a `BadInput` that names what does not exist.
+        Raise `BadInput` if a position or an operator has no letter.
         """
         found = self.found(since_s)
         for what, asked, there in (
@@ -137,7 +137,7 @@ class DeadLetters:
             topic.close()
 
     def _begun_in_time(self, topic: Consumer, since_s: float | None) -> set[int]:
-        """Begin; try again while a partition has no leader, as those of a new topic."""
+        """Assign partitions; retry while one has no leader, as in a new topic."""
         until_s = time.monotonic() + _ANSWER_S
         while True:
             try:
@@ -148,7 +148,7 @@ class DeadLetters:
                 time.sleep(_AGAIN_S)
 
     def _begun(self, topic: Consumer, since_s: float | None) -> set[int]:
-        """Go to where reading begins, and return the partitions that have anything."""
+        """Seek to the first offset to read, and return the partitions that are not empty."""
         told = topic.list_topics(self.topic, timeout=_ANSWER_S).topics[self.topic]
         if told.error is not None:
             raise EngineError(
@@ -158,7 +158,7 @@ class DeadLetters:
         since_ms = int((since_s or 0.0) * 1000)
         places = [TopicPartition(self.topic, part, since_ms) for part in told.partitions]
         begins = topic.offsets_for_times(places, timeout=_ANSWER_S)
-        # of one with nothing that is as late, it says the end
+        # a partition without messages since then answers with its end: nothing to read
         some = []
         for place in begins:
             _, end = topic.get_watermark_offsets(place, timeout=_ANSWER_S)
@@ -169,7 +169,7 @@ class DeadLetters:
 
 
 def reader(clients: Mapping[str, str]) -> Consumer:
-    """Return a reader of topics that leaves no trace of itself."""
+    """Return a consumer that commits no offsets and reports the end of each partition."""
     return Consumer(
         {
             **clients,
@@ -183,7 +183,7 @@ def reader(clients: Mapping[str, str]) -> Consumer:
 
 
 def unreachable(error: KafkaException) -> BrokerFailed:
-    """Return what is said of a Kafka that does not answer."""
+    """Return the error to raise when Kafka does not answer."""
     return BrokerFailed(
         f"dead letters cannot be read from Kafka: {error.args[0].str()}",
         "check the address and the security options",
@@ -191,7 +191,7 @@ def unreachable(error: KafkaException) -> BrokerFailed:
 
 
 def headers_of(message: Message) -> list[Header]:
-    """Return the headers of a message; those without a value are empty."""
+    """Return the headers of a message, with empty bytes in place of null values."""
     told = cast("list[tuple[str, bytes | None]]", message.headers() or [])
     return [(name, value or b"") for name, value in told]
 

@@ -1,4 +1,4 @@
-"""The folder of a broker: its configuration and credentials, its log, its data."""
+"""The folder of a broker: configuration, credentials, log and data."""
 
 import base64
 import fcntl
@@ -20,7 +20,7 @@ __all__ = ["Credentials", "Folder", "new_cluster"]
 
 _LOG_LINES = 8
 _OWN = {"broker.log", "client.json", "client.properties", "data", "server.properties"}
-# Relative to the folder: a name with a comma, or one that is not Latin, would be misread.
+# Relative to the folder: Kafka would misread a path with a comma or with non-Latin characters.
 _DATA = "data"
 _USER = "sojourn"
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -30,10 +30,9 @@ _PROTOCOL = "SASL_PLAINTEXT"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user of a broker, and the *password*, which is shown nowhere.
+    """User and password of a broker; the password is never printed.
 
-    A password over the loopback device, which nobody without rights over the machine can listen
-    to, needs no encryption.
+    Connections are not encrypted: on loopback only the superuser can capture traffic.
 
     >>> Credentials("secret")
     Credentials(user='sojourn')
@@ -44,7 +43,7 @@ class Credentials:
 
     @property
     def for_clients(self) -> dict[str, str]:
-        """Options of clients, as librdkafka names them."""
+        """Client options under librdkafka's names."""
         return {
             "security.protocol": _PROTOCOL,
             "sasl.mechanism": _MECHANISM,
@@ -54,7 +53,7 @@ class Credentials:
 
     @property
     def for_broker(self) -> dict[str, str]:
-        """Properties of a broker that lets in nobody else, nor to the port of controllers."""
+        """Broker properties that require these credentials, on the controller port too."""
         known = f'{_MODULE} required username="{self.user}" password="{self.password}" '
         known += f'user_{self.user}="{self.password}";'
         return {
@@ -70,19 +69,19 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """The folder at *path*; a *temporary* one is gone with its broker."""
+    """The folder at *path*; a *temporary* one is removed with its broker."""
 
     path: Path
     temporary: bool
 
     @property
     def log(self) -> Path:
-        """What the broker says: warnings and errors."""
+        """Warnings and errors of the broker."""
         return self.path / "broker.log"
 
     @property
     def properties(self) -> Path:
-        """What the broker is told."""
+        """Configuration of the broker."""
         return self.path / "server.properties"
 
     @property
@@ -96,9 +95,9 @@ class Folder:
         return self.path / "client.json"
 
     def check(self) -> None:
-        """Make the folder if need be, with an empty log; nobody else may look into it.
+        """Create the folder if it is missing, with an empty log, readable by its owner only.
 
-        Raise `BadFile` if it holds something else, `BrokerFailed` if a broker runs there.
+        Raise `BadFile` if it holds other files, `BrokerFailed` if another broker uses it.
         """
         try:
             make_folder(self.path)
@@ -114,7 +113,7 @@ class Folder:
                 raise BrokerFailed(
                     f"another broker uses {self.path}", "stop it, or name another folder"
                 )
-            self.path.chmod(FOLDER_MODE)  # an empty folder may be open to all
+            self.path.chmod(FOLDER_MODE)  # an existing folder may be readable by others
             write_new(self.log, b"")
         except OSError as error:
             problem = f"cannot be used: {error.strerror}"
@@ -122,7 +121,7 @@ class Folder:
 
     @property
     def cluster(self) -> str | None:
-        """The id of the cluster whose data is here; None before it is formatted."""
+        """Cluster id in the data; None before the folder is formatted."""
         try:
             lines = (self.path / _DATA / "meta.properties").read_text().splitlines()
         except OSError:
@@ -138,9 +137,9 @@ class Folder:
         extra: Mapping[str, str],
         host: str = HOST,
     ) -> None:
-        """Write what the broker is told: one node, whose clients reach it at *host*.
+        """Write the configuration of a single-node broker that listens on *host*.
 
-        Without *credentials* it lets in everybody who does.
+        Without *credentials*, clients need not authenticate.
         """
         listener = "PLAINTEXT" if credentials is None else "SASL_PLAINTEXT"
         told = {
@@ -151,7 +150,7 @@ class Folder:
             "advertised.listeners": f"{listener}://{host}:{port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": _DATA,
-            "auto.create.topics.enable": "false",  # a slip in a name would make a topic
+            "auto.create.topics.enable": "false",  # a typo would create a topic
             "group.initial.rebalance.delay.ms": "0",
             "offsets.topic.num.partitions": "1",
             "offsets.topic.replication.factor": "1",
@@ -163,25 +162,25 @@ class Folder:
         _write(self.properties, told | dict(extra))
 
     def tell_clients(self, cluster: Cluster) -> None:
-        """Write the settings with which clients connect."""
+        """Write the client settings for Kafka's tools and for confluent-kafka."""
         _write(self.client_properties, cluster.for_tools)
         _write_text(self.client_settings, f"{json.dumps(cluster.for_clients, indent=2)}\n")
 
     def said(self) -> str:
-        """Return all of the log."""
+        """Return the text of the log."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def last_words(self) -> tuple[str, ...]:
-        """Return the end of the log, without the places in Kafka's code."""
+        """Return the last lines of the log, without stack traces."""
         lines = [line for line in self.said().splitlines() if line.strip()]
         return tuple(line for line in lines if not line[0].isspace())[-_LOG_LINES:]
 
     def size_bytes(self, topics: Iterable[str]) -> int:
-        """Return what the records of *topics* take up on the disk."""
+        """Return the bytes that the records of *topics* take on disk."""
         return sum(
             _size_bytes(segment)
             for topic in topics
-            # a name has no letter that means something in a pattern
+            # a topic name has no characters that are special in a glob
             for segment in (self.path / _DATA).glob(f"{topic}-[0-9]*/*.log")
             if segment.parent.name.removeprefix(f"{topic}-").isdigit()
         )
@@ -197,12 +196,12 @@ class Folder:
 
 
 def _write(path: Path, told: Mapping[str, str]) -> None:
-    """Write properties that may be secrets."""
+    """Write properties, which may be secret."""
     _write_text(path, "".join(f"{name}={value}\n" for name, value in told.items()))
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write a text that may contain secrets."""
+    """Write a text to a new file that only its owner can read."""
     path.unlink(missing_ok=True)
     with open(
         path,
@@ -215,12 +214,12 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _size_bytes(path: Path) -> int:
-    with suppress(OSError):  # it may be deleted meanwhile
+    with suppress(OSError):  # Kafka may delete the segment meanwhile
         return path.stat().st_size
     return 0
 
 
 def new_cluster() -> str:
-    """Return an id for a cluster, as Kafka writes them."""
+    """Return a random cluster id, in Kafka's format."""
     text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    return text if text[0] != "-" else new_cluster()  # it would be taken for an option
+    return text if text[0] != "-" else new_cluster()  # a leading "-" would make it an option

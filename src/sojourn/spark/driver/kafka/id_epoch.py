@@ -1,8 +1,9 @@
-"""What sets roots apart that have the same position.
+"""Marks that keep ids of roots unique when offsets repeat.
 
-A topic that is made anew begins at offset 0 again, and so does an application that is started
-afresh. What they give is new, so a root's id says which topic it was, by Kafka's own id, and of
-which epoch: that of the state folder, from one fresh start to the next.
+A topic that is deleted and created again begins at offset 0, and an application that starts
+with `--fresh` reads the same offsets again. Their roots must get new ids. The id of a root
+therefore contains a mark: the beginning of Kafka's topic id, and the epoch of the state
+folder, which changes with every fresh start.
 """
 
 import secrets
@@ -19,14 +20,14 @@ __all__ = ["root_marks", "state_epoch"]
 
 _FILE = "epoch"
 _ANSWER_S = 30.0
-# Of Kafka's 22 letters; these are 48 bits.
+# Kafka writes a topic id with 22 characters; 8 of them carry 48 bits.
 _LETTERS = 8
 
 
 def state_epoch(folder: Path, *, goes_on: bool) -> str:
-    """Return the epoch of the state in *folder*: a new one unless it *goes_on*.
+    """Return the epoch of the state in *folder*; create a new one unless the run resumes.
 
-    Raise `BadFile` if a state that is continued has none.
+    Raise `BadFile` if the epoch of a resumed state cannot be read.
     """
     path = folder / _FILE
     if goes_on:
@@ -41,7 +42,7 @@ def state_epoch(folder: Path, *, goes_on: bool) -> str:
 
 
 def root_marks(client: AdminClient, topics: Iterable[str], epoch: str) -> dict[str, str]:
-    """Return what ids of roots of each topic carry."""
+    """Return the mark in the ids of roots, by topic."""
     asked = client.describe_topics(TopicCollection(list(topics)), request_timeout=_ANSWER_S)
     try:
         found = {name: told.result(_ANSWER_S).topic_id for name, told in asked.items()}
@@ -53,7 +54,7 @@ def root_marks(client: AdminClient, topics: Iterable[str], epoch: str) -> dict[s
 
 
 def _mark(topic_id: Uuid, epoch: str) -> str:
-    """Return the begin of a topic's id, as Kafka's own tools write it, and the epoch.
+    """Return the beginning of a topic id, as Kafka's own tools write it, and the epoch.
 
     >>> _mark(Uuid(-1, -1), "5f0c9e1a")
     '________-5f0c9e1a'

@@ -1,4 +1,4 @@
-"""Records that Kafka deleted before an application has read them, as its retention says."""
+"""Records that Kafka's retention deleted before an application read them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Positions = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True, order=True)
 class LostRecords:
-    """The offsets of a partition from *first* up to *end*, which is not lost."""
+    """The lost offsets of a partition: from *first* to *end*, exclusive."""
 
     topic: str
     partition: int
@@ -24,7 +24,7 @@ class LostRecords:
 
 
 def lost_records(positions: Iterable[Positions], earliest: Positions) -> list[LostRecords]:
-    """Return what lies between where queries continue and the *earliest* that Kafka has.
+    """Return the gaps between the offsets at which queries resume and the *earliest* in Kafka.
 
     >>> lost_records([{"orders": {0: 7, 1: 9}}], {"orders": {0: 9, 1: 9}})
     [LostRecords(topic='orders', partition=0, first=7, end=9)]
@@ -53,7 +53,7 @@ def refuse_lost(lost: Sequence[LostRecords]) -> None:
 
 
 def told_lost(lost: Sequence[LostRecords]) -> str:
-    """Return how many records are lost, and which.
+    """Return the number of lost records and their offsets, for a message.
 
     >>> told_lost([LostRecords("orders", 0, 7, 9)])
     '2 records (orders[0] offsets 7 to 8)'

@@ -1,7 +1,7 @@
-"""How many records there are in topics, asked again and again.
+"""End offsets of topics, polled continuously.
 
-What arrives is counted here and not where it is taken: an operator that cannot keep up takes
-only what it can do. Whoever asks all the time is also the first to know that no broker answers.
+Arrivals are counted here and not where operators read records, because an operator that cannot
+keep up reads only what it can process. The same polling detects an outage of the brokers first.
 """
 
 import threading
@@ -31,17 +31,21 @@ from sojourn.errors import BrokerAway, EngineError
 __all__ = ["Offsets", "Standing"]
 
 Standing: TypeAlias = Literal["well", "shaky", "away"]
-"""All answer; some partitions have no answer, or had none a while ago; no broker answers."""
+"""Health of the brokers.
+
+`well`: all partitions answer, and have for the last three minutes. `shaky`: some do not, or did
+not in that time. `away`: no broker answers.
+"""
 
 _ANSWER_S = 5.0
 _KEPT = 5000
 _SETTLES_S, _LOOK_S = 5.0, 0.05
 _STARTS_S = 30.0
-# Kafka's clients give up a record after two minutes: so long after an outage it makes failures.
+# Kafka's clients give up a record after two minutes, so an outage causes failures until then.
 _AFTERMATH_S = 180.0
-# How often to ask for what changes seldom: the number of partitions, the oldest records.
+# Interval for values that seldom change: the number of partitions, the earliest offsets.
 _SELDOM_S = 10.0
-# From so many records in a second on, a record may not get to Python as soon as it comes.
+# From this rate on, a record may not get to Python immediately.
 _MANY_PER_S = 1000.0
 
 _Counted = tuple[float, Mapping[str, int]]
@@ -49,11 +53,11 @@ _Ends = dict[str, dict[int, int]]
 
 
 class Offsets:
-    """End offsets of *topics* with their partitions, asked every *every_s*.
+    """End offsets of *topics*, given with their numbers of partitions, polled every *every_s*.
 
-    While many records come they are asked more often. *followers* are told each time. Times
-    are those of the machine's steady clock. A broker that does not answer is asked again; of
-    a partition that has no answer the last one counts.
+    Above 1,000 records per second the interval is a quarter of that. The polling thread calls
+    all *followers* with the offsets. Times are those of the monotonic clock. A partition that
+    does not answer keeps its last offset, and is polled again.
     """
 
     def __init__(
@@ -75,32 +79,32 @@ class Offsets:
 
     @property
     def away_s(self) -> float | None:
-        """For how long no broker has answered; None if one does."""
+        """Seconds since a broker last answered; None if the last poll got an answer."""
         return time.monotonic() - self._answered_s if self._away else None
 
     @property
     def standing(self) -> Standing:
-        """How the brokers are."""
+        """Health of the brokers."""
         if self._away:
             return "away"
         return "well" if time.monotonic() - self._troubled_s > _AFTERMATH_S else "shaky"
 
     @property
     def silent(self) -> dict[tuple[str, int], float]:
-        """Partitions without an answer, and for how many seconds."""
+        """Partitions that do not answer, with the seconds since the first failed poll."""
         now_s = time.monotonic()
         with self._lock:
             return {place: now_s - since_s for place, since_s in self._silent.items()}
 
     @property
     def numbers(self) -> dict[str, int]:
-        """How many partitions each topic has."""
+        """Number of partitions by topic."""
         with self._lock:
             return dict(self._topics)
 
     @property
     def grown(self) -> dict[str, tuple[int, int]]:
-        """Topics that have got partitions since the start: how many there were, and are."""
+        """Topics with added partitions: the numbers of partitions at the start and now."""
         with self._lock:
             return {
                 topic: (self._at_start[topic], number)
@@ -110,12 +114,12 @@ class Offsets:
 
     @property
     def oldest(self) -> dict[str, dict[int, int]]:
-        """The offsets of the oldest records, as of some seconds ago, where they are known."""
+        """Earliest offsets, as far as they are known; up to some seconds old."""
         with self._lock:
             return {topic: dict(parts) for topic, parts in self._first.items()}
 
     def held(self, topics: Iterable[str]) -> int:
-        """Return how many records *topics* hold, as it was some seconds ago."""
+        """Return the number of records in *topics*; earliest offsets may be seconds old."""
         with self._lock:
             return sum(
                 max(0, end - self._first[topic].get(part, end))
@@ -125,18 +129,18 @@ class Offsets:
             )
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Wait until all partitions answer, then poll in a thread."""
         self.settle()
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """End the thread."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(2 * _ANSWER_S)
 
     def look(self) -> dict[str, dict[int, int]]:
-        """Return the offsets that come next now. Raise `BrokerAway` if no broker answers."""
+        """Poll, and return the end offsets. Raise `BrokerAway` if no broker answers."""
         asked_s = time.monotonic()
         found, silent = self._listed(_spec("latest"))
         now_s = time.monotonic()
@@ -149,7 +153,7 @@ class Offsets:
                 raise BrokerAway(now_s - self._answered_s)
             self._answered_s = now_s
             for topic, parts in found.items():
-                # two may look at once, and what was asked first may be answered last
+                # two threads may poll concurrently, and answers may arrive out of order
                 for part, end in parts.items():
                     self._ends[topic][part] = max(end, self._ends[topic].get(part, 0))
             ends = {topic: dict(parts) for topic, parts in self._ends.items()}
@@ -158,13 +162,13 @@ class Offsets:
         return ends
 
     def settle(self) -> None:
-        """Look until all partitions have an answer: all start at once, and are busy."""
+        """Poll until all partitions answer; those of new topics may not have a leader yet."""
         until_s = time.monotonic() + _STARTS_S
         while True:
             try:
                 self.look()
                 if not self._silent:
-                    self._troubled_s = -inf  # topics that were just made have no leader yet
+                    self._troubled_s = -inf  # a missing leader at the start is no outage
                     return
                 time.sleep(_LOOK_S)
             except BrokerAway:
@@ -179,7 +183,7 @@ class Offsets:
     def arrivals(
         self, topics: Sequence[str], since_s: float, until_s: float, bins: int
     ) -> list[int]:
-        """Return how many records came to *topics* in each of the *bins* of that time."""
+        """Return the number of records that arrived in *topics*, in *bins* of equal width."""
         with self._lock:
             samples = sorted(self._samples, key=itemgetter(0))
         width_s = (until_s - since_s) / bins
@@ -189,9 +193,9 @@ class Offsets:
         return [round(after) - round(before) for before, after in pairwise(totals)]
 
     def partitions(self, at: str | float = "latest") -> dict[str, dict[int, int]]:
-        """Return the offset that comes next in each partition; or the earliest, or at a time.
+        """Return the offset of each partition: `latest`, `earliest`, or the first from a time.
 
-        A time is in seconds since 1970. Raise `EngineError` if a partition has no answer.
+        A time is in seconds since 1970. Raise `EngineError` if a partition does not answer.
         """
         until_s = time.monotonic() + _SETTLES_S
         while True:
@@ -205,7 +209,7 @@ class Offsets:
                 )
             time.sleep(_LOOK_S)
         if any(n == OFFSET_END for parts in found.values() for n in parts.values()):
-            ends = self.partitions()  # nothing is as young as the time that was asked for
+            ends = self.partitions()  # for partitions without records since then
             found = {
                 topic: {p: ends[topic][p] if n == OFFSET_END else n for p, n in parts.items()}
                 for topic, parts in found.items()
@@ -213,7 +217,7 @@ class Offsets:
         return found
 
     def _listed(self, spec: OffsetSpec) -> tuple[_Ends, dict[tuple[str, int], str]]:
-        """Return the offsets that brokers tell, and why they do not tell the others."""
+        """Return the offsets of partitions that answer, and the errors of the others."""
         with self._lock:
             topics = dict(self._topics)
         wanted = {
@@ -232,20 +236,20 @@ class Offsets:
             except (KafkaException, TimeoutError) as error:
                 silent[place.topic, place.partition] = str(error)
                 continue
-            # what the client says of a partition whose broker is gone: no error
+            # for a partition whose broker is gone, the client returns this and no error
             if offset == OFFSET_INVALID:
                 silent[place.topic, place.partition] = "its broker does not answer"
             else:
                 found[place.topic][place.partition] = offset
         if silent:
-            with suppress(KafkaException):  # so that the client asks those that lead them now
+            with suppress(KafkaException):  # refreshes the client's metadata: new leaders
                 self._client.list_topics(timeout=_ANSWER_S)
         return found, silent
 
     def _run(self) -> None:
         seldom_s, before, wait_s = 0.0, 0, self._every_s
         while not self._ended.wait(wait_s):
-            with suppress(EngineError):  # whoever looks is told
+            with suppress(EngineError):  # `away_s` and `silent` report it
                 ends = self.look()
                 for follower in self.followers:
                     follower(ends)
@@ -257,7 +261,7 @@ class Offsets:
                     seldom_s = time.monotonic() + _SELDOM_S
 
     def _count(self) -> None:
-        """Note what changes seldom: partitions that were added, and the oldest records."""
+        """Update values that seldom change: numbers of partitions, and earliest offsets."""
         try:
             told = self._client.list_topics(timeout=_ANSWER_S).topics
         except KafkaException:
@@ -286,7 +290,7 @@ def _spec(at: str | float) -> OffsetSpec:
 
 
 def _at(samples: Sequence[_Counted], topics: Sequence[str], at_s: float) -> float:
-    """Return how many records there were at a time, between two samples in proportion."""
+    """Return the total of end offsets at a time, interpolated between two samples."""
     place = bisect_right(samples, at_s, key=lambda sample: sample[0])
     before = samples[max(0, place - 1)]
     after = samples[min(place, len(samples) - 1)]

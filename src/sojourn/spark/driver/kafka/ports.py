@@ -1,4 +1,4 @@
-"""Ports of this machine."""
+"""Free and occupied TCP ports of this machine."""
 
 import errno
 import socket
@@ -9,23 +9,23 @@ from sojourn.errors import BrokerFailed
 __all__ = ["HOST", "answers", "free_ports"]
 
 HOST = "127.0.0.1"
-"""What only this machine can reach."""
+"""The loopback address, which only this machine can reach."""
 
 _PATIENCE_S = 1.0
 
 
 def free_ports(wanted: int | None, host: str = HOST) -> tuple[int, int]:
-    """Return two ports that nobody listens on; the first is *wanted*, if that is given.
+    """Return two free ports: one of *host*, *wanted* if given, and one of the loopback address.
 
-    The first is one of the address *host*. Somebody may still be faster. Raise `BrokerFailed`
-    if *wanted* cannot be had, or *host* is not an address of this machine.
+    Another process may still take them before they are bound. Raise `BrokerFailed` if *wanted*
+    is in use, or *host* is not an address of this machine.
     """
     with ExitStack() as held:
         first, second = (
             held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
             for _ in range(2)
         )
-        # as Java does: what others have closed a moment ago is free
+        # as Java does: a port in TIME_WAIT counts as free
         first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             first.bind((host, wanted or 0))
@@ -44,10 +44,10 @@ def free_ports(wanted: int | None, host: str = HOST) -> tuple[int, int]:
 
 
 def answers(port: int, host: str = HOST) -> bool:
-    """Return whether somebody accepts connections there."""
+    """Return whether a server accepts connections on *port*."""
     try:
         with socket.create_connection((host, port), timeout=_PATIENCE_S) as link:
-            # where nobody listens, a connection may by chance be made to itself
+            # without a listener, TCP may by chance connect the socket to itself
             return bool(link.getsockname() != link.getpeername())
     except OSError:
         return False

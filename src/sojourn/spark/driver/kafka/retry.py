@@ -1,8 +1,8 @@
-"""Dead letters that are put back in, to be worked on again by the operator that failed.
+"""Retries of dead letters, by the operator that failed.
 
-A record goes to the topic it came from, or if it never was in one to that for such retries,
-with its id, so that what comes of it has the ids that it would have had; other operators that
-read the topic pass it by.
+The record is written again to the topic that it came from, or to the topic of retries if its
+stream is not in Kafka. It keeps its id, so derived records get the same ids as without the
+failure. A header addresses it to the operator that failed; other readers of the topic skip it.
 """
 
 import time
@@ -37,7 +37,8 @@ from sojourn.spark.wire.headers import (
 __all__ = ["retry_letters"]
 
 _ANSWER_S, _WRITTEN_S = 10.0, 60.0
-# So many are put back in before it is noted: if that fails in between, they come twice.
+# Letters that are retried before their markers are written. If writing the markers fails, the
+# letters stay in the list, and may be retried twice.
 _TOGETHER = 100
 
 _Partitions = Mapping[str, Iterable[int]]
@@ -46,10 +47,10 @@ _Partitions = Mapping[str, Iterable[int]]
 def retry_letters(
     letters: DeadLetters, chosen: Iterable[DeadLetter]
 ) -> Iterator[tuple[DeadLetter, str]]:
-    """Put *chosen* letters back in; yield each, with the reason if it could not be done."""
+    """Retry the *chosen* letters; yield each with its error, empty on success."""
     given = list(chosen)
     partitions = _partitions(letters.clients)
-    # the broker decides what is too large
+    # the limit on the size of messages is left to the broker
     producer = Producer(
         {**letters.clients, "message.max.bytes": "1000000000", "log_level": "0"}
     )
@@ -68,7 +69,7 @@ def retry_letters(
 def _record(
     letters: DeadLetters, letter: DeadLetter, partitions: _Partitions
 ) -> dict[str, Any] | str:
-    """Return the record of a letter as Kafka takes it, or why there is none."""
+    """Return the arguments of `Producer.produce` for a letter, or why it cannot be retried."""
     if letter.inner:
         return _inner_record(letters, letter, partitions)
     if not letter.came_from:
@@ -97,7 +98,7 @@ def _record(
 def _inner_record(
     letters: DeadLetters, letter: DeadLetter, partitions: _Partitions
 ) -> dict[str, Any] | str:
-    """Return a record that went from operator to operator as Kafka takes it, or why not."""
+    """Return the same for a record whose stream is not in Kafka."""
     if letters.retries not in partitions:
         return f"there is no topic {letters.retries}, through which records are retried"
     if letter.cut:
@@ -119,13 +120,13 @@ def _ours(letters: DeadLetters, letter: DeadLetter) -> list[Header]:
         (ROOT, told.get(ROOT, b"")),
         (BIRTH, told.get(BIRTH, b"")),
         (WRITTEN, repr(time.time()).encode()),
-        (TRACE, b"0"),  # when it is done says nothing about how long records take
+        (TRACE, b"0"),  # the latency of a retry must not enter the measurement
         (FOR, addressee(letters.topic, letter.operator).encode()),
     ]
 
 
 def _note(letters: DeadLetters, letter: DeadLetter) -> dict[str, Any]:
-    """Return what says that a letter was put back in."""
+    """Return the marker message of a letter that was retried."""
     return {
         "topic": letters.topic,
         "partition": int(letter.position.partition("/")[0]),
@@ -135,7 +136,7 @@ def _note(letters: DeadLetters, letter: DeadLetter) -> dict[str, Any]:
 
 
 def _kept(headers: Iterable[Header]) -> list[Header]:
-    """Return binary columns, and the headers of others."""
+    """Return the headers to keep: binary columns, and headers that Sojourn did not set."""
     return [
         (name, value)
         for name, value in headers
@@ -155,7 +156,7 @@ def _partitions(clients: Mapping[str, str]) -> _Partitions:
 
 
 def _whole(clients: Mapping[str, str], place: TopicPartition) -> Message | None:
-    """Return the message at *place*, if it is still there."""
+    """Return the message at *place*; None if Kafka no longer has it."""
     topic = reader(clients)
     try:
         topic.assign([place])
@@ -167,7 +168,7 @@ def _whole(clients: Mapping[str, str], place: TopicPartition) -> Message | None:
 
 
 def _written(producer: Producer, messages: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """Return for each message why it was not written; empty where it was."""
+    """Write *messages*; return the error of each, empty on success."""
     why_not = dict.fromkeys(messages, "Kafka did not confirm the write")
 
     def told(name: str, error: KafkaError | None, _: object) -> None:

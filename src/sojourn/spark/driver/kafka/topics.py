@@ -1,4 +1,4 @@
-"""What is asked of a broker: who it is, and topics."""
+"""Creates topics on a broker, and waits until they have leaders."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from sojourn.errors import BadInput, BrokerFailed
 __all__ = ["check_topic", "cluster_of", "make_topics", "partitions_led"]
 
 _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
-# One broker of ours has never been asked for so many.
+# Far more than any topic needs: a larger number is a typing error.
 _MOST_PARTITIONS = 10_000
 _ANSWER_S = 10.0
 _PATIENCE_S = 60.0
@@ -22,7 +22,7 @@ _LOOK_S = 0.02
 
 
 def check_topic(name: str, partitions: int) -> None:
-    """Raise `BadInput` unless Kafka takes both.
+    """Raise `BadInput` if Kafka would reject the name or the number of partitions.
 
     >>> check_topic("vld.frames", 4)
     """
@@ -37,7 +37,7 @@ def check_topic(name: str, partitions: int) -> None:
 
 
 def cluster_of(client: AdminClient) -> str | None:
-    """Return the id of the cluster that answers *client*; None while it is not ready."""
+    """Return the id of the cluster that *client* reaches; None while it is not ready."""
     try:
         told = client.list_topics(timeout=_ANSWER_S)
     except KafkaException:
@@ -46,7 +46,7 @@ def cluster_of(client: AdminClient) -> str | None:
 
 
 def make_topics(client: AdminClient, partitions: Mapping[str, int]) -> None:
-    """Make the topics that are not there yet, and return when they can be written to."""
+    """Create missing topics, and wait until all partitions have a leader."""
     for name, number in partitions.items():
         check_topic(name, number)
     try:
@@ -77,7 +77,7 @@ def make_topics(client: AdminClient, partitions: Mapping[str, int]) -> None:
 
 
 def partitions_led(client: AdminClient) -> dict[str, int]:
-    """Return how many partitions of each topic can be written to."""
+    """Return the number of partitions with a leader, by topic."""
     return {
         name: sum(partition.leader >= 0 for partition in topic.partitions.values())
         for name, topic in client.list_topics(timeout=_ANSWER_S).topics.items()

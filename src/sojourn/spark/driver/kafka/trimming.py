@@ -1,9 +1,9 @@
-"""Topics that do not grow for ever: what was read is removed from them.
+"""Deletion of records that all readers have committed, so that topics do not grow forever.
 
-Topics that Sojourn makes keep all records, so that an application may stand still for as long
-as it likes. Of some, what all readers have committed is of no use to anybody: those of retries,
-and those between Spark's own operators and others. Sources, sinks and durable streams, which
-others may read, and topics that others have made, are never cut.
+Topics that Sojourn creates have unlimited retention, because an application may be stopped for
+any time. In two kinds of them, records are useless once all readers have committed them: topics
+of retries, and topics between native and other operators. Sources, sinks and durable streams,
+which others may read, and topics that Sojourn did not create, are never trimmed.
 """
 
 import threading
@@ -24,7 +24,7 @@ Positions = Mapping[str, Mapping[int, int]]
 
 
 def read_by_all(positions: Iterable[Positions]) -> dict[str, dict[int, int]]:
-    """Return the offsets below which all readers have committed, by topic and partition.
+    """Return the lowest committed offset by topic and partition.
 
     >>> read_by_all([{"words": {0: 7, 1: 4}}, {"words": {0: 5}, "lines": {0: 2}}])
     {'words': {0: 5, 1: 4}, 'lines': {0: 2}}
@@ -39,10 +39,10 @@ def read_by_all(positions: Iterable[Positions]) -> dict[str, dict[int, int]]:
 
 
 class Trimming:
-    """Removes what was read, *every_s* while it is entered.
+    """Trims topics every *every_s*; a context manager.
 
-    *committed* returns where each reader goes on, of the topics that may be cut. A broker that
-    does not answer, or does not allow it, is asked again the next time.
+    *committed* returns the committed offsets of each reader, of the topics that may be trimmed.
+    If a broker does not answer, or denies the request, the next turn retries it.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Trimming:
         self._thread.join()
 
     def trim(self) -> None:
-        """Remove what was read by now."""
+        """Delete the records that all readers have committed by now."""
         lowest = read_by_all(self._committed())
         places = [
             TopicPartition(topic, partition, offset)
