@@ -1,1 +1,1 @@
-"""Records that are sent to sources, as a load."""
+"""Load generation: records that are sent to the topics of sources."""

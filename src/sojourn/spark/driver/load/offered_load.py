@@ -1,4 +1,4 @@
-"""What is sent to topics from outside: how much when, and what became of it."""
+"""The load that a producer offers to topics: rates over time, and a report of the outcome."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise, repeat
@@ -25,25 +25,30 @@ __all__ = [
 ]
 
 Gaps = Literal["poisson", "constant", "uniform"] | float
-"""How irregular arrivals are: `uniform` is 0 to 2 times the mean, a number is the scv."""
+"""Distribution of the gaps between arrivals; `uniform` is 0 to 2 times the mean.
+
+A number is their squared coefficient of variation (scv), of a gamma distribution.
+"""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The records for one topic.
-
-    *points* are times and rates: the rate goes in straight lines from one to the next, and
-    stays at the last; two at the same time are a step. *at_once* records come
-    together. *records* are the samples of an application's source, `package.module:app source`;
-    without it they are numbers, padded to *size_bytes*. At *most* so many are sent.
-    """
+    """The records for one topic, and their rate over time."""
 
     topic: str
     points: tuple[tuple[float, float], ...]
+    """Times and rates, interpolated linearly; two at the same time make a step.
+
+    The last rate holds until the end.
+    """
     gaps: Gaps = "poisson"
     at_once: int = 1
+    """Records in a burst; there is no gap inside it."""
     records: str = ""
+    """Address of samples, `package.module:app source`; if empty, records are numbers."""
     size_bytes: int | None = None
+    """Size to which the numbers are padded."""
     most: int | None = None
+    """Maximum number of records."""
 
     def __post_init__(self) -> None:
         check_topic(self.topic, 1)
@@ -63,21 +68,21 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise BadWorkload(f"{self.topic}: {self.at_once} records at once; write 1 or more")
 
     def drawn(self, random: Random) -> Iterator[float]:
-        """Yield gaps with a mean of 1, for ever."""
+        """Yield an infinite stream of gaps with a mean of 1."""
         return drawn_gaps(self.gaps, random, at_once=self.at_once)
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is sent to topics of the brokers *servers*, for *lasts_s* or until it is stopped.
-
-    The same *seed* gives the same times. *kafka* are settings of the client, over ours.
-    """
+    """A load on topics of the brokers *servers*."""
 
     servers: str
     sources: tuple[Source, ...]
     lasts_s: float | None = None
+    """Duration; without it the load runs until it is stopped."""
     seed: int = 1
+    """Seed of arrival times and samples."""
     kafka: dict[str, str] = {}
+    """Client settings, which override Sojourn's own."""
 
     def __post_init__(self) -> None:
         topics = [source.topic for source in self.sources]
@@ -100,21 +105,22 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a load: records by topic, and how late the latest was handed over.
-
-    *failed* are those that the broker did not confirm, the first of them for the reason
-    *error*. *started_s* is in seconds since 1970.
-    """
+    """Outcome of a load."""
 
     started_s: float
+    """Time of the start, in seconds since 1970."""
     lasted_s: float
     sent: dict[str, int]
+    """Records that brokers acknowledged, by topic."""
     failed: dict[str, int]
+    """Records that brokers did not acknowledge, by topic."""
     late_s: float
+    """Maximum delay between the due time of a record and its production."""
     error: str = ""
+    """Reason of the first failure."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the report as a JSON object."""
         return cast("dict[str, Any]", msgspec.to_builtins(self))
 
     def __str__(self) -> str:
@@ -127,7 +133,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_load(text: str | bytes) -> Load:
-    """Return the load that *text* is in JSON, or raise a `BadInput` that says what is wrong.
+    """Return the load described by *text*, in JSON. Raise `BadWorkload` if it is invalid.
 
     >>> parse_load('{"servers": "a:9092", "sources": [{"topic": "lines", "points": 7}]}')
     Traceback (most recent call last):
@@ -141,7 +147,7 @@ def parse_load(text: str | bytes) -> Load:
 
 
 def parse_report(said: Sequence[str]) -> LoadReport | None:
-    """Return what was sent, told in one of the lines *said*; libraries may have a word too.
+    """Return the last report among the lines *said*; libraries may print other lines.
 
     >>> told = '{"started_s":1,"lasted_s":2,"sent":{"lines":7},"failed":{},"late_s":0.01}'
     >>> parse_report(["a warning", told, "{"]).sent
@@ -156,7 +162,7 @@ def parse_report(said: Sequence[str]) -> LoadReport | None:
 
 
 def payload(number: int, size_bytes: int | None = None) -> bytes:
-    """Return the record *number*, padded to *size_bytes* if it is shorter.
+    """Return the JSON of record *number*, padded to *size_bytes* if it is shorter.
 
     >>> payload(7), payload(7, 24)
     (b'{"seed":7}', b'{"seed":7,"pad":"xxxxx"}')
@@ -168,7 +174,7 @@ def payload(number: int, size_bytes: int | None = None) -> bytes:
 
 
 def drawn_gaps(gaps: Gaps, random: Random, *, at_once: int = 1) -> Iterator[float]:
-    """Yield gaps with a mean of 1, for ever; *at_once* arrivals have none between them.
+    """Yield an infinite stream of gaps with a mean of 1, in bursts of *at_once* arrivals.
 
     >>> from itertools import islice
     >>> list(islice(drawn_gaps("constant", Random(1), at_once=3), 5))
@@ -191,10 +197,10 @@ def drawn_gaps(gaps: Gaps, random: Random, *, at_once: int = 1) -> Iterator[floa
 def arrivals_s(
     points: tuple[tuple[float, float], ...], gaps: Iterator[float]
 ) -> Iterator[float]:
-    """Yield the times of arrivals at a rate that changes, for ever or until it stays 0.
+    """Yield arrival times at a varying rate, without end unless the last rate is 0.
 
-    Gaps have a mean of 1 and pass as fast as the rate: of a Poisson stream that is exactly a
-    Poisson stream with a rate that changes.
+    *gaps* have a mean of 1 and are consumed in units of rate times seconds (time rescaling).
+    Exponential gaps therefore give exactly a Poisson process with the varying rate.
 
     >>> from itertools import islice, repeat
     >>> list(islice(arrivals_s(((0.0, 2), (1.0, 2), (1.0, 4)), repeat(1.0)), 5))

@@ -1,7 +1,8 @@
 """`python -m sojourn.spark.driver.load.producer`: sends records to topics at rates that change.
 
-It takes a load (`offered_load.Load`) as JSON: the argument, a file that the argument names, or
-standard input. It prints one line of JSON, what it sent, when it ends or is told to end.
+The load (`offered_load.Load`) is JSON: the argument, a file that the argument names, or
+standard input. When it ends, or on SIGTERM or SIGINT, the program prints its report as one line
+of JSON.
 """
 
 import shutil
@@ -21,16 +22,13 @@ from sojourn.spark.driver.load.sender import Sender
 
 __all__ = ["LoadProcess", "main"]
 
-# More than it waits for the broker to confirm what is on its way.
+# More than `Sender` waits for the last acknowledgements.
 _GRACE_S = 10.0
 _LAST_LINES = 10
 
 
 class LoadProcess:
-    """A load in a process of its own, which ends with this one; a context manager.
-
-    Leaving it stops the process.
-    """
+    """A load in a child process; a context manager that stops the process on exit."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -42,18 +40,18 @@ class LoadProcess:
 
     @property
     def process_group(self) -> int:
-        """The process group of all that runs for the load."""
+        """Process group of the producer and its watchdog."""
         return self._running()[0].group
 
     @property
     def sent(self) -> LoadReport:
-        """What was sent. Raise `EngineError` while the process runs, or if it failed."""
+        """Report of the load. Raise `EngineError` while the process runs, or if it failed."""
         if isinstance(self._outcome, EngineError):
             raise self._outcome
         return self._outcome
 
     def start(self) -> None:
-        """Start to send."""
+        """Start the process. Raise `EngineError` if it is already running."""
         if self._process is not None:
             raise EngineError("the load is already running; stop it first")
         self._outcome = EngineError("the load is still running; wait for it, or stop it")
@@ -69,14 +67,17 @@ class LoadProcess:
         )
 
     def wait(self) -> LoadReport:
-        """Return what was sent, once it all is. Raise `EngineError` if the process failed."""
+        """Wait for the end of the load, and return its report.
+
+        Raise `EngineError` if the process failed.
+        """
         if self._process is not None:
             self._process.wait()
             self.stop()
         return self.sent
 
     def stop(self) -> None:
-        """End the load where it is. Stopping what does not run does nothing."""
+        """Stop the load, and keep its report in `sent`; do nothing if it does not run."""
         if self._process is None:
             return
         process, folder = self._running()
@@ -100,7 +101,7 @@ class LoadProcess:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Send what the argument asks for; return the exit status."""
+    """Run the load in the arguments; return the exit status."""
     try:
         sender = Sender(parse_load(_text(arguments)))
         for told in (signal.SIGTERM, signal.SIGINT):
@@ -126,7 +127,7 @@ def _text(arguments: Sequence[str]) -> bytes:
 
 
 def _outcome(status: int | None, said: Sequence[str]) -> LoadReport | EngineError:
-    """Return what a process that has ended with *status* sent, or why it did not."""
+    """Return the report of a process that exited with *status*, or its error."""
     sent = parse_report(said)
     if status == 0 and sent is not None:
         return sent

@@ -1,4 +1,4 @@
-"""Sample records of an application's sources, as they are written to Kafka."""
+"""Sample records of an application's sources, encoded for Kafka."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,10 +24,10 @@ def load_sources(
     at_once: int = 1,
     most: int | None = None,
 ) -> tuple[Source, ...]:
-    """Return what is sent to the sources in *rates*, points of time and rate by source.
+    """Return the load on the sources in *rates*, which maps each to points of time and rate.
 
-    Raise a `BadApplication` that names a source without samples. The stand-in of a topology
-    file needs none.
+    Raise `BadApplication` if a source has no samples. The application of a topology file needs
+    none.
     """
     stand_in = not is_address(address)
     for name in rates:
@@ -51,9 +51,10 @@ def load_sources(
 
 
 def messages(place: str, seed: int) -> Iterator[Message]:
-    """Yield the samples of a source, named as `package.module:app source`.
+    """Yield the encoded samples of a source, with the address `package.module:app source`.
 
-    Raise `BadApplication` if making one raises, and `BadRecord` if it does not fit the source.
+    Raise `BadApplication` if the samples function raises, and `BadRecord` if a sample does not
+    fit the schema of the source.
     """
     address, _, name = place.rpartition(" ")
     app = load(address)

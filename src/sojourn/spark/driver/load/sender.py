@@ -19,24 +19,25 @@ __all__ = ["Sender"]
 
 _KAFKA = {
     "linger.ms": 0,
-    "sticky.partitioning.linger.ms": 0,  # each record goes to a partition of its own choice
-    # A producer that never writes twice first asks for an id, which takes half a second that
-    # the first records would wait.
+    "sticky.partitioning.linger.ms": 0,  # a random partition for each record
+    # An idempotent producer first requests a producer id, which delays the first records by
+    # half a second.
     "enable.idempotence": False,
     "message.timeout.ms": 30_000,
-    "log_level": 0,  # what fails is counted
+    "log_level": 0,  # failures are counted in the report
 }
 _ANSWER_S = 30.0
-# How long at most it does not notice that it is told to end.
+# Maximum delay until `run` notices `stop`.
 _LOOK_S = 0.05
-# Told to end, how long it waits for the broker to confirm; the watchdog gives it more.
+# Time limit for acknowledgements after `stop`; the grace of the watchdog is longer.
 _LAST_CONFIRMED_S = 5.0
 
 
 class Sender:
-    """A load on its way: `run` sends it, and returns early once `stop` was called.
+    """Produces a load: `run` sends it, and returns early after `stop`.
 
-    Brokers have *answer_s* to answer, and after `stop` *confirm_s* to confirm the last records.
+    *answer_s* is the time limit for the connection to brokers, *confirm_s* the time limit for
+    the acknowledgements of the last records after `stop`.
     """
 
     def __init__(
@@ -62,14 +63,14 @@ class Sender:
         self._late_s, self._error = 0.0, ""
 
     def stop(self) -> bool:
-        """Let `run` end, and return False. It may be called by a signal's handler."""
+        """Make `run` return soon. Safe in a signal handler; always False."""
         self._stopped = True
         return False
 
     def run(self, progress: Callable[[int], None] = lambda _sent: None) -> LoadReport:
-        """Send every record when it is due, or as soon as possible after.
+        """Send each record when it is due, or as soon as possible after that.
 
-        *progress* is told how many there were so far.
+        *progress* is called with the number of records so far.
         """
         self._check_topics()
         started_s, zero_s = time.time(), time.monotonic()
@@ -93,7 +94,7 @@ class Sender:
         )
 
     def _check_topics(self) -> None:
-        """Raise `BrokerFailed` unless all are there; and be connected before the start."""
+        """Connect before the clock starts; raise `BrokerFailed` if a topic is missing."""
         try:
             there = self._producer.list_topics(timeout=self._answer_s).topics
         except KafkaException as error:
@@ -104,7 +105,7 @@ class Sender:
                 raise BrokerFailed(f"there is no topic {source.topic}", "create it first")
 
     def _due(self) -> Iterator[tuple[float, Source, Message]]:
-        """Yield what is due when, of all sources; a source ends when it has no more records."""
+        """Yield the messages of all sources in the order of their due times."""
         due = (
             zip(self._load.arrivals(source), repeat(i), self._messages(source))
             for i, source in enumerate(self._load.sources)
@@ -118,7 +119,7 @@ class Sender:
         return ((payload(number, source.size_bytes), {}) for number in count())
 
     def _waited(self, until_s: float) -> bool:
-        """Return whether it is *until_s*, and not the end before."""
+        """Wait until *until_s*; return False if `stop` was called before."""
         while not self._stopped and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, _LOOK_S))
             self._producer.poll(0)
@@ -129,7 +130,7 @@ class Sender:
         while not self._stopped:
             try:
                 self._producer.produce(topic, value, headers=headers, on_delivery=told)
-            except BufferError:  # the broker is slower than we
+            except BufferError:  # the producer's queue is full: wait for acknowledgements
                 self._producer.poll(_LOOK_S)
             except KafkaException as error:
                 self._produced[topic] += 1
@@ -150,7 +151,7 @@ class Sender:
             self._error = self._error or str(error)
 
     def _flush(self) -> None:
-        """Return when the broker has confirmed all, or refused, or has had its time."""
+        """Wait until brokers have acknowledged or rejected all records, or time is up."""
         deadline_s = None
         while self._producer.flush(_LOOK_S):
             if self._stopped and deadline_s is None:
