@@ -1,1 +1,1 @@
-"""Java: Spark's session, jars, and processes that end with this one."""
+"""Java: the Spark session, jars, and child processes that end with this process."""

@@ -1,4 +1,4 @@
-"""A process that ends with this one, even if this one is killed."""
+"""A child process that ends with this process, even if this process is killed."""
 
 import os
 import signal
@@ -13,19 +13,22 @@ from sojourn.files.private_files import append_to
 __all__ = ["ChildProcess"]
 
 _WATCHDOG = Path(__file__).with_name("watchdog.py")
-# What a watchdog needs beside the grace that it gives.
+# Time that a watchdog needs in addition to the grace of its command.
 _SLACK_S = 5.0
 
 
 class ChildProcess:
-    """*command*, running in *folder*, with what it prints in *log*.
+    """A *command* that runs in *folder* and prints to *log*.
 
-    Between the two stands a watchdog (`watchdog.py`), which ends the command when this process
-    ends. Neither is hit by Ctrl-C in the terminal: the command ends when it is told to.
-    *temporary* says that the folder is of no use afterwards. The watchdog *inherits* these open
-    files, and has them until the command has ended. Its *environment* and *umask* are ours
-    where none is given; if it is Python, it can import what we can. A watchdog that takes
-    *slack_s* more than *grace_s* to end the command is killed with it.
+    Its parent is a watchdog (`watchdog.py`), which ends the command when this process ends.
+    Both are in a session of their own, so Ctrl-C in the terminal does not reach them. A Python
+    command has the import path of this process.
+
+    *grace_s*: time from SIGTERM until the command is killed.
+    *temporary*: whether the watchdog removes *folder* if this process dies.
+    *inherits*: file descriptors that the watchdog keeps open until the command has ended.
+    *environment*, *umask*: those of this process if not given.
+    *slack_s*: time after *grace_s* until the watchdog is killed together with the command.
     """
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -58,20 +61,20 @@ class ChildProcess:
 
     @property
     def group(self) -> int:
-        """The process group of watchdog and command."""
+        """Process group of the watchdog and the command."""
         return self._watchdog.pid
 
     @property
     def status(self) -> int | None:
-        """The exit status of the command; None while it runs."""
+        """Exit status of the command; None while it runs."""
         return self._watchdog.poll()
 
     def wait(self) -> int:
-        """Return the exit status of the command when it has ended by itself."""
+        """Wait until the command exits, and return its status."""
         return self._watchdog.wait()
 
     def stop(self) -> None:
-        """Ask the command to end, and kill it if it does not within the grace."""
+        """Terminate the command, and kill it if it outlives the grace."""
         if self._watchdog.stdin is not None:
             self._watchdog.stdin.close()
         try:

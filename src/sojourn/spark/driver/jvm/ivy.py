@@ -1,4 +1,4 @@
-"""Downloads jars with the Ivy that comes inside PySpark: no Maven, nothing to install."""
+"""Downloads jars with the Ivy that PySpark contains, so nothing else has to be installed."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from sojourn.errors import EngineError, JarsMissing
 __all__ = ["HERE", "Ivy", "spark_version"]
 
 HERE = Path(__file__).parent
-"""Where `ivy.xml` lies, which says what is wanted."""
+"""The folder of `ivy.xml`, which lists the dependencies."""
 
 # "\t\t:: org.apache.kafka#kafka_2.13;3.9.2: not found", with "!kafka_2.13.jar" for one file
 _MISSING = re.compile(r"^\t\t:: ([^#\s]+)#([^;\s]+);([^:!\s]+)", re.MULTILINE)
@@ -24,21 +24,22 @@ _THROWN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ivy:
-    """Ivy with its settings, and a *cache* that belongs to nobody else while it runs.
-
-    *lock* is a file that is locked: Ivy keeps it open, and so the lock, even if it outlives
-    the process that started it.
-    """
+    """Ivy with its settings and its cache."""
 
     java: Path
     settings: Path
     cache: Path
+    """Cache folder, which no other process may use at the same time."""
     lock: int
+    """Descriptor of a locked file.
+
+    Ivy inherits it, so the lock holds even if Ivy outlives the process that started it.
+    """
 
     def retrieve(self, conf: str, into: Path, revisions: Mapping[str, str]) -> None:
-        """Put the jars of the configuration *conf* of `ivy.xml` into the folder *into*.
+        """Download the jars of the configuration *conf* of `ivy.xml` to the folder *into*.
 
-        Raise `JarsMissing` with what Ivy said if one cannot be had.
+        Raise `JarsMissing` with Ivy's message if a jar cannot be downloaded.
         """
         done = subprocess.run(  # noqa: S603 - no shell, and our own arguments
             [
@@ -63,10 +64,10 @@ class Ivy:
             raise self._told(conf, done.stdout, done.stderr)
 
     def _told(self, conf: str, out: str, err: str) -> JarsMissing:
-        """Return what Ivy said, without the pages around it."""
+        """Return the error, with the relevant lines of Ivy's output."""
         missing = dict.fromkeys(":".join(found) for found in _MISSING.findall(out))
         _, _, summary = out.partition(":: problems summary ::")
-        # an exception is the reason where there is one, "not found" only follows from it
+        # an exception is the root cause; "not found" only follows from it
         problem = _THROWN.search(err) or _PROBLEM.search(summary)
         said = problem[1] if problem else "not found" if missing else (err or out).strip()
         return JarsMissing(
@@ -76,7 +77,7 @@ class Ivy:
 
 
 def spark_version() -> str:
-    """Return the version of the PySpark that is installed."""
+    """Return the version of the installed PySpark."""
     return _pyspark().version
 
 

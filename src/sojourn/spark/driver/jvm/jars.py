@@ -1,6 +1,6 @@
-"""The jars that Spark and the broker need, downloaded once.
+"""The jars of Spark's Kafka connector and of the broker, downloaded once.
 
-`python -m sojourn.spark.driver.jvm.jars` does it ahead of time.
+`python -m sojourn.spark.driver.jvm.jars` downloads them ahead of time.
 """
 
 import fcntl
@@ -21,29 +21,29 @@ from sojourn.spark.driver.jvm.java import find_java
 
 __all__ = ["Jars", "jars_folder", "main", "resolve_jars"]
 
-# The connector does not always come out with the Spark it belongs to. This pair is known to
-# work with a newer one; its own token provider is not to be had.
+# A release of Spark may be published before its connector. These revisions are known to work
+# with a newer Spark; the token provider of the same revision is not published.
 _NEXT_BEST = {"connector": "4.2.0", "token_provider": "4.1.0-preview1"}
 _MARK = "complete.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jars:
-    """What belongs on the class paths of Spark and of the broker."""
+    """The class paths of Spark and of the broker."""
 
     connector: str
-    """The revision of Spark's Kafka connector."""
+    """Revision of Spark's Kafka connector."""
     spark: tuple[Path, ...]
     broker: tuple[Path, ...]
 
 
 def jars_folder() -> Path:
-    """Return where jars are kept: SOJOURN_JARS, or `sojourn` in the user's cache."""
+    """Return the folder of downloaded jars: SOJOURN_JARS, or `sojourn` in the user's cache."""
     given = os.environ.get("SOJOURN_JARS")
     if given:
         return Path(given).absolute()
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # what is not absolute is to be ignored, says the XDG specification
+    # the XDG specification says to ignore relative paths
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "sojourn"
 
 
@@ -53,10 +53,10 @@ def resolve_jars(
     settings: Path | None = None,
     tell: Callable[[str], None] = lambda _what: None,
 ) -> Jars:
-    """Return the jars in *folder*, downloaded if they are not there yet.
+    """Return the jars in *folder*; download them if they are missing.
 
-    *settings* is an Ivy settings file, which names a mirror, say; SOJOURN_IVY_SETTINGS where
-    it is not given. *tell* is called before anything that takes long.
+    *settings* is an Ivy settings file, for example one that names a mirror; its default is
+    SOJOURN_IVY_SETTINGS. *tell* is called with a message before a download.
     """
     place = (folder or jars_folder()).absolute() / f"jars-{_wanted()}"
     ready = _complete(place)
@@ -66,7 +66,7 @@ def resolve_jars(
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with _locked(place.parent / "lock") as lock:
-            # another process may have been faster
+            # another process may have downloaded them while this one waited for the lock
             return _complete(place) or _downloaded(place, settings, lock.fileno(), tell)
     except OSError as error:
         problem = f"cannot be written: {error.strerror or error}"
@@ -76,7 +76,7 @@ def resolve_jars(
 
 
 def _downloaded(place: Path, settings: Path, lock: int, tell: Callable[[str], None]) -> Jars:
-    """Return the jars, put into *place* all at once."""
+    """Download the jars, and move them to *place* atomically."""
     ivy = Ivy(java=find_java(), settings=settings, cache=place.parent / "ivy", lock=lock)
     tell(f"downloading Spark's Kafka connector and a Kafka broker (once) to {place}")
     partial = place.with_suffix(".partial")
@@ -88,15 +88,15 @@ def _downloaded(place: Path, settings: Path, lock: int, tell: Callable[[str], No
     }
     mark = {"wanted": _wanted(), "connector": connector, "sizes": sizes}
     (partial / _MARK).write_text(json.dumps(mark, indent=1), encoding="utf-8")
-    shutil.rmtree(place, ignore_errors=True)  # of one that is not complete any more
+    shutil.rmtree(place, ignore_errors=True)  # it exists if it has become incomplete
     partial.rename(place)
-    # until then it saves a second attempt what the first has downloaded
+    # after a failure, the cache saves the next attempt the downloads of this one
     shutil.rmtree(ivy.cache, ignore_errors=True)
     return _jars(place, connector, sizes)
 
 
 def _connector(ivy: Ivy, into: Path) -> str:
-    """Return the revision of the connector that is to be had, downloaded."""
+    """Download the connector of this Spark, or the next best; return its revision."""
     spark = spark_version()
     try:
         ivy.retrieve("spark", into, {"connector": spark, "token_provider": spark})
@@ -108,7 +108,7 @@ def _connector(ivy: Ivy, into: Path) -> str:
 
 
 def _complete(place: Path) -> Jars | None:
-    """Return the jars in *place*; None if one of them is not there, or not all of it."""
+    """Return the jars in *place*; None if one is missing or has the wrong size."""
     try:
         mark = json.loads((place / _MARK).read_text(encoding="utf-8"))
         whole = mark["wanted"] == _wanted() and all(
@@ -129,7 +129,7 @@ def _jars(place: Path, connector: str, names: Iterable[str]) -> Jars:
 
 
 def _wanted() -> str:
-    """Return what changes whenever other jars are wanted."""
+    """Return a hash of everything that determines the set of jars."""
     wanted = hashlib.sha256((HERE / "ivy.xml").read_bytes())
     wanted.update(json.dumps([spark_version(), _NEXT_BEST]).encode())
     return wanted.hexdigest()[:16]
@@ -147,14 +147,18 @@ def _settings(given: Path | None) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[TextIO]:
-    """Wait for other processes, and keep them waiting. The lock ends with the last holder."""
+    """Lock a file exclusively.
+
+    `flock` belongs to the open file: the lock lasts until all processes that inherited the
+    descriptor have closed it.
+    """
     with path.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
 
 
 def main() -> int:
-    """Download the jars; return an exit status."""
+    """Download the jars; return the exit status."""
     try:
         jars = resolve_jars(tell=lambda what: print(f"{what} …"))
     except SojournError as error:

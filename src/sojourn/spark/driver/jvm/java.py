@@ -1,4 +1,4 @@
-"""Finds the Java that Spark and the broker run in."""
+"""The Java that runs Spark and the broker."""
 
 import os
 import re
@@ -11,18 +11,18 @@ from sojourn.errors import NoJava
 __all__ = ["LEAST_JAVA", "find_java"]
 
 LEAST_JAVA = 17
-"""The oldest version that Spark 4 runs in."""
+"""The oldest version that Spark 4 supports."""
 
-# Java tells its version in a fraction of a second; a machine may be busy.
+# `java -version` takes a fraction of a second, unless the machine is busy.
 _PATIENCE_S = 60.0
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 
 
 def find_java() -> Path:
-    """Return the `java` in JAVA_HOME or, where that is not set, on the PATH.
+    """Return the `java` in JAVA_HOME or, if that is not set, on the PATH.
 
-    As for Spark, a JAVA_HOME that is wrong is not made up for by the PATH: the two would run
-    in different Javas. Raise `NoJava` if there is none, or it is too old.
+    If JAVA_HOME is wrong, the PATH is not searched: Spark does not search it either, and would
+    use another Java. Raise `NoJava` if there is no Java, or if it is too old.
     """
     home = os.environ.get("JAVA_HOME")
     if home:

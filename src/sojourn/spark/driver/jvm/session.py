@@ -1,4 +1,4 @@
-"""A Spark session in which Python operators stream record by record."""
+"""Start and end of the Spark session, and of its Java process."""
 
 import os
 import signal
@@ -36,12 +36,12 @@ def new_session(  # noqa: PLR0913 - most are optional
     inherits: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return a session on this machine with *slots* tasks at once, or on a cluster of *master*.
+    """Return a session on this machine with *slots* task slots, or on the cluster of *master*.
 
-    Every task of a query holds a slot for as long as it runs; a cluster has as many as its
-    executors have cores. What Java and its Python workers print goes to the file *log*, if
-    there is one; then Java *inherits* these open files. Executors have the variables of
-    *environment*, which may be secret. Raise `EngineError` if this process has a session.
+    Each task of a query occupies a slot while it runs; a cluster has one per core of its
+    executors. Java and its Python workers print to the file *log*, if it is given; Java then
+    keeps the file descriptors *inherits* open. Executors get the variables of *environment*,
+    which may be secret. Raise `EngineError` if this process already has a session.
     """
     master = master or Master()
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
@@ -64,16 +64,16 @@ def new_session(  # noqa: PLR0913 - most are optional
                     "stdout": out,
                     "stderr": out,
                     "pass_fds": tuple(inherits),
-                    "umask": PRIVATE_UMASK,  # logs and what workers in Python write
+                    "umask": PRIVATE_UMASK,  # for logs and files of Python workers
                 },
             )
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001
-    # not before: what Java is started with is on its command line
+    # only now: settings from before the launch would show on Java's command line
     conf.setAll([(f"spark.executorEnv.{k}", v) for k, v in (environment or {}).items()])
     interrupted = signal.getsignal(signal.SIGINT)
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     if threading.current_thread() is threading.main_thread():
-        # Spark would cancel what runs at Ctrl-C, which is for the application to handle
+        # PySpark's handler cancels all jobs at Ctrl-C; the application handles it instead
         signal.signal(signal.SIGINT, interrupted)
     session.sparkContext.setLogLevel("ERROR")
     for file in master.py_files:
@@ -82,7 +82,7 @@ def new_session(  # noqa: PLR0913 - most are optional
 
 
 def remove_with_java(session: SparkSession, folder: Path) -> None:
-    """Let *folder* be removed when Java ends, be it because this process was killed."""
+    """Register *folder* to be removed when Java ends, even if this process is killed."""
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001
     jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(
         jvm.java.io.File(str(folder))
@@ -90,20 +90,20 @@ def remove_with_java(session: SparkSession, folder: Path) -> None:
 
 
 def tasks_of(session: SparkSession, stage: int) -> int | None:
-    """Return how many tasks a stage has; None of one that Spark has not heard of yet."""
+    """Return the number of tasks of a stage; None if Spark does not know the stage."""
     told = session.sparkContext.statusTracker().getStageInfo(stage)
     return None if told is None else int(told.numTasks)
 
 
 def end_session(session: SparkSession) -> None:
-    """Stop *session*, and Java with it: the next one may want another log.
+    """Stop *session* and its Java process, because the next session may need another log.
 
-    Java may have ended before. A service manager sends SIGTERM to every process of a service.
+    Java may have ended already: a service manager sends SIGTERM to every process of a service.
     """
     gateway = SparkContext._gateway  # noqa: SLF001
     with suppress(Py4JError, OSError):
         session.stop()
-    # if Java does not answer, PySpark leaves these as they were
+    # PySpark does not reset these if Java does not answer
     SparkSession._instantiatedSession = SparkContext._active_spark_context = None  # noqa: SLF001
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     if gateway is None:
@@ -111,7 +111,7 @@ def end_session(session: SparkSession) -> None:
     process: subprocess.Popen[bytes] = gateway.proc
     gateway.shutdown()
     if process.stdin is not None:
-        process.stdin.close()  # at which it ends
+        process.stdin.close()  # Java exits at the end of its standard input
     try:
         process.wait(_GRACE_S)
     except subprocess.TimeoutExpired:

@@ -1,9 +1,9 @@
-"""Runs a command for as long as the process that wants it is there.
+"""Runs a command for as long as its parent process lives.
 
-A program of its own that imports nothing of sojourn, so that it starts in an instant:
-`python -I -S watchdog.py PARENT GRACE_S FOLDER COMMAND…`, whose standard input is a pipe that
-PARENT holds open. Once the pipe is closed, or PARENT is dead by whatever, the command is
-ended. FOLDER, if it is not empty, is removed where PARENT cannot do it any more.
+A standalone program without imports from sojourn, so that it starts fast:
+`python -I -S watchdog.py PARENT GRACE_S FOLDER COMMAND…`. Its standard input is a pipe that
+PARENT holds open. When the pipe is closed or PARENT dies, the watchdog ends the command. If
+PARENT is dead, it also removes FOLDER, unless that argument is empty.
 """
 
 import ctypes
@@ -18,15 +18,15 @@ from functools import partial
 
 __all__ = ["keep", "main"]
 
-# How often to look after what tells nothing: a parent's death where a child of its own still
-# holds the pipe, and the end of the command.
+# Polling interval for events without a notification: the exit of the command, and the death of
+# a parent whose other children still hold the pipe open.
 _LOOK_S = 0.1
 _PR_SET_PDEATHSIG = 1
 
 
 def keep(command: Sequence[str], *, parent: int, lifeline: int, grace_s: float) -> int:
-    """Return the exit status of *command*, which ends when *lifeline* is closed."""
-    # even if this process is killed; elsewhere than on Linux there is no such call
+    """Run *command* until it exits, *lifeline* closes or *parent* dies; return its status."""
+    # the kernel kills the command if this process is killed; only Linux has this call
     die_with_me = (
         partial(ctypes.CDLL(None).prctl, _PR_SET_PDEATHSIG, signal.SIGKILL)
         if sys.platform == "linux"
@@ -35,7 +35,7 @@ def keep(command: Sequence[str], *, parent: int, lifeline: int, grace_s: float) 
     child = subprocess.Popen(  # noqa: S603 - what we were asked to run
         command,
         stdin=subprocess.DEVNULL,
-        preexec_fn=die_with_me,  # noqa: PLW1509 - there is one thread
+        preexec_fn=die_with_me,  # noqa: PLW1509 - single-threaded
     )
     try:
         while child.poll() is None and os.getppid() == parent:
@@ -56,7 +56,7 @@ def _end(child: subprocess.Popen[bytes], grace_s: float) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Keep what the arguments say; return its exit status, as a shell would."""
+    """Run the command in the arguments; return its exit status as a shell would."""
     parent, grace_s, folder, *command = arguments
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
