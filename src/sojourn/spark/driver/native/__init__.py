@@ -1,14 +1,15 @@
 """Native operators: projections and aggregations that Spark runs itself, without a host.
 
-Projections next to functions are steps of their query (`spark/driver/native/projection`). They
-have no processors that could be changed while they run: a projection has one task for each
-partition of its topic, an aggregation one more for each partition of its state, whose number
-the first batch settles for good.
+Projections next to functions are steps of the query of their part
+(`spark/driver/native/projection`). Native operators have no processors, so they cannot be
+scaled while they run: a projection has one task for each partition of its topic, an aggregation
+one more for each partition of its state. The first committed batch fixes the number of state
+partitions.
 
-A record that cannot be read becomes a dead letter; where an aggregation reads, in a query of
-its own. An expression that raises stops the query,
-and again at every restart: write `try_cast`, `try_divide` and the like where input may be bad.
-The time zone of expressions is UTC.
+A record that cannot be read becomes a dead letter; for an aggregation, a separate query writes
+the dead letters. An expression that raises stops the query, and stops it again after each
+restart: use `try_cast`, `try_divide` and the like where input may be bad. The time zone of
+expressions is UTC.
 """
 
 from sojourn.spark.driver.native.query import (

@@ -1,6 +1,7 @@
-"""How values differ from what Spark's JSON makes of them.
+"""Conversions between Spark's JSON and the JSON of `sojourn.app.codec.json`.
 
-Its maps have keys of text only, and its decimals are numbers, which other clients round.
+In Spark's JSON the keys of maps are strings only, and decimals are numbers, which other clients
+round.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ __all__ = ["INSTANT", "LOCAL", "Change", "read_key", "reading", "writing"]
 
 INSTANT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 LOCAL = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-"""How times are written, to the microsecond: with their zone, and without."""
+"""Formats of timestamps to the microsecond, with and without a time zone."""
 
 _TEXT = Atom("string")
 
@@ -25,19 +26,19 @@ Change: TypeAlias = Callable[[Column], Column]
 
 
 def reading(kind: DataType) -> Change | None:
-    """Return what makes a value of *kind* of what was parsed; None where it is one."""
+    """Return the conversion of a parsed value to *kind*; None if it needs none."""
     return _inside(kind, reading, read_key)
 
 
 def writing(kind: DataType) -> Change | None:
-    """Return what makes of a value what `to_json` writes as we do; None if it does anyway."""
+    """Return the conversion of a value of *kind* for `to_json`; None if it needs none."""
     if isinstance(kind, datatype.Decimal):
         return lambda value: value.cast("string")
     return _inside(kind, writing, _written_key)
 
 
 def read_key(kind: DataType, text: Column) -> Column:
-    """Return the key of a map that *text* stands for; null if it is none."""
+    """Return the key of a map that *text* encodes; null if it is invalid."""
     if kind == Atom("binary"):
         return sql.try_to_binary(text, sql.lit("base64"))
     return text.try_cast(str(kind))
@@ -48,7 +49,7 @@ def _inside(
     change: Callable[[DataType], Change | None],
     key: Callable[[DataType, Column], Column],
 ) -> Change | None:
-    """Return what changes the parts of a value of *kind*; None where none is to be changed."""
+    """Return the conversion of the elements, entries or fields of *kind*; None without one."""
     match kind:
         case Array(element) if (inner := change(element)) is not None:
             return lambda value: sql.transform(value, inner)

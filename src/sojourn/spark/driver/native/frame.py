@@ -1,4 +1,4 @@
-"""From a topic to a topic, as columns of Spark: read, worked on, addressed."""
+"""The steps of a native query as Spark columns: read a topic, transform, address results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,14 +37,14 @@ __all__ = [
 
 SESSION: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    # as in Python, the last of two equal keys of a map holds
+    # as in Python, the last of two equal keys of a map wins
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
 }
-"""What expressions rely on."""
+"""Session settings that expressions rely on."""
 
-# beside the columns of a stream, so with names that no stream gives
+# next to the columns of a stream, so with names that no stream uses
 SOURCE, ERROR = "sojourn-source", "sojourn-error"
-"""The columns of a record as it came, and of why it cannot be read."""
+"""Columns with the source record, and with the reason why it cannot be read."""
 _PARSED, _DEAD, _LETTER, _KEY, _PAYLOAD, _BLOBS = (
     "sojourn-parsed",
     "sojourn-dead",
@@ -53,13 +53,13 @@ _PARSED, _DEAD, _LETTER, _KEY, _PAYLOAD, _BLOBS = (
     "sojourn-payload",
     "sojourn-blobs",
 )
-# Beside payload and binary columns: ids, times, an error, and what Kafka adds.
+# Room in a message for ids, times, an error and Kafka's overhead, next to payload and columns.
 _MARGIN_BYTES = 8_000
 _MOST_CUT_BYTES = 10_000
 
 
 def own_session(spark: SparkSession, partitions: int = 1) -> SparkSession:
-    """Return a session whose settings no other query sees."""
+    """Return a new session with `SESSION` settings, isolated from other queries."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", partitions)
     for name, value in SESSION.items():
@@ -69,29 +69,36 @@ def own_session(spark: SparkSession, partitions: int = 1) -> SparkSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """The topic that an operator *writes*, and that of its *dead_letters*.
-
-    No message is larger than *most_bytes*. Ids of roots carry *mark*. What comes of an *inner*
-    stream tells, as all that leaves a part does, what entered it; that never was in a topic.
-    If readers drop duplicates, the query has a name as a *writer*, and the topic so many
-    *partitions*: all that comes of one partition is in one of them.
-    """
+    """Destination of the records of a native operator."""
 
     writes: str
+    """Topic of results."""
     dead_letters: str
+    """Topic of dead letters."""
     most_bytes: int = MOST_BYTES
+    """Maximum size of a message."""
     mark: str = ""
+    """Mark in the ids of roots (`headers.marked`)."""
     inner: bool = False
+    """Whether the operator reads a stream that is not in Kafka.
+
+    Its results pass input headers on, and its dead letters have no position.
+    """
     writer: str = ""
+    """Name of the query in input headers; empty unless readers drop duplicates."""
     partitions: int = 0
+    """Partitions of *writes*, if readers drop duplicates; otherwise 0.
+
+    All results from one input partition then go to the same partition.
+    """
 
 
 def read_stream(
     topic: DataFrame, operator: NativeOperator, schema: Schema, beside: Iterable[str] = ()
 ) -> DataFrame:
-    """Return the columns of *schema*, beside the record they come from and its error.
+    """Return the columns of *schema*, with the source record and its error.
 
-    The record has the columns *beside*, too.
+    The source record also contains the columns *beside*.
     """
     source, parsed, error = at(SOURCE), at(_PARSED), at(ERROR)
     stream = sql.lit(f"{operator.name}: {operator.reads[0].name}: ")
@@ -110,23 +117,27 @@ def read_stream(
 
 
 def fitting(frame: DataFrame) -> DataFrame:
-    """Return the records that have no error."""
+    """Return the records without an error."""
     return frame.where(at(ERROR).isNull())
 
 
 def misfits(frame: DataFrame) -> DataFrame:
-    """Return the records that have one."""
+    """Return the records with an error."""
     return frame.where(at(ERROR).isNotNull())
 
 
 def worked(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -> DataFrame:
-    """Return what the operator makes of *columns*; a record with an error passes untouched."""
+    """Return the results of the operator for *columns*, with source and error.
+
+    The results of a projection are null for a record with an error.
+    """
     source, error = at(SOURCE), at(ERROR)
     made = {name: sql.expr(operator.columns[name]) for name in columns}
     if operator.kind == "project":
         return frame.select(source, error, *(_sound(made[name]).alias(name) for name in made))
-    # Records with an error have a query of their own: here they would be a group, of which
-    # several are one update. The group stays, because the state of earlier versions has it.
+    # Records with an error were filtered out, and have a query of their own: in a group, one
+    # update would stand for several of them. The grouping key `_DEAD` and the column `_LETTER`
+    # remain because the state of earlier versions contains them.
     letter = sql.last(sql.when(error.isNotNull(), sql.struct(source, error))).alias(_LETTER)
     grouped = frame.groupBy(*map(at, operator.groups), error.isNotNull().alias(_DEAD))
     return grouped.agg(*(made[name].alias(name) for name in made), letter).select(
@@ -143,10 +154,10 @@ def addressed(
     address: Address,
     beside: Iterable[str] = (),
 ) -> DataFrame:
-    """Return what Kafka's sink takes: topic, key, value, headers, and a partition if needed.
+    """Return rows for Kafka's sink: topic, key, value, headers, and a partition if needed.
 
-    What it would refuse, because it is too large, is a dead letter as well. Columns *beside*,
-    which the record has, follow.
+    Results that are too large for Kafka become dead letters, like records with an error. The
+    columns *beside* of the source record follow.
     """
     source, error, key = at(SOURCE), at(ERROR), at(_KEY)
     payload, blobs, room = at(_PAYLOAD), at(_BLOBS), address.most_bytes - _MARGIN_BYTES
@@ -171,6 +182,7 @@ def addressed(
         blobs,
     )
     sound = error.isNull()
+    # an aggregate has no source record: its dead letter contains the payload that is too large
     value = sql.when(source.isNull(), payload).otherwise(source["value"])
     size = _bytes(key, value, source["headers"])
     cut = size > room
@@ -217,12 +229,12 @@ def _partition(source: Column, sound: Column, address: Address) -> list[Column]:
 
 
 def _source(operator: NativeOperator, beside: Iterable[str]) -> Column:
-    """Return which record it is; a projection passes its key on, too."""
+    """Return the struct that identifies the source record; for a projection, with its key."""
     return sql.struct(*KAFKA, *(["key"] if operator.kind == "project" else []), *beside)
 
 
 def _bytes(key: Column, value: Column, headers: Column) -> Column:
-    """Return what key, value and headers take together."""
+    """Return the size of key, value and headers, with 10 bytes of overhead per header."""
     beside = sql.aggregate(
         headers,
         sql.lit(0),
@@ -242,9 +254,9 @@ def _sound(value: Column) -> Column:
 
 
 def _key(operator: NativeOperator, made: Schema) -> Column:
-    """Return the group of an update: Kafka keeps those of one key in order.
+    """Return the message key: the group of an update, so that Kafka keeps its updates in order.
 
-    A projection passes on that of its record.
+    A projection keeps the key of its record.
     """
     if operator.kind == "project":
         return at(SOURCE)["key"]

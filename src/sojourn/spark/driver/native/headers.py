@@ -1,4 +1,4 @@
-"""What `sojourn.spark.wire.headers` says of a record, said by Spark itself."""
+"""The headers of `sojourn.spark.wire.headers`, read and written by Spark SQL."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
@@ -41,29 +41,29 @@ __all__ = [
 ]
 
 KAFKA = ("value", "headers", "topic", "partition", "offset", "timestamp")
-"""The columns of Kafka that tell which record it is.
+"""Columns of Kafka's source that identify a record.
 
-Aggregations keep them in their state: others would not fit what an earlier start has kept.
+They are part of the state schema of aggregations, so a change would break existing states.
 """
 ORDER_MARGIN = 10_000
-"""Records may overtake others by so many offsets, where a producer retries out of order."""
+"""Maximum reordering, in offsets, when a producer retries out of order."""
 
 
 def blob(source: Column, name: str) -> Column:
-    """Return the binary column of that name; null where the record has none."""
+    """Return the binary column *name*; null if the record has none."""
     return _told(source, BLOB + name)
 
 
 def is_for(headers: Column, dead_letters: str, operator: str) -> Column:
-    """Return whether a record is for this operator: only what is put back in says for which."""
+    """Return whether a record is for *operator*; only retries are addressed to a single one."""
     told = _last(headers, FOR)
     return told.isNull() | (told == sql.lit(addressee(dead_letters, operator).encode()))
 
 
 def lineage_headers(source: Column, child: Column, mark: str = "") -> Column:
-    """Return who the *child* of a record is; nobody's where *source* is null.
+    """Return id, root, birth and trace of a child; no headers if *source* is null.
 
-    Ids of roots carry *mark*.
+    *child* is the suffix that its id adds to that of its parent. Ids of roots carry *mark*.
     """
     parent = _identity(source, mark)
     root = _text(source, ROOT, parent)
@@ -80,7 +80,7 @@ def lineage_headers(source: Column, child: Column, mark: str = "") -> Column:
         _header(ID, _child(sql.concat(parent, child), root)),
         _header(ROOT, root),
         _header(BIRTH, born),
-        # of a root itself nothing is decided yet
+        # a record without an id is a root, for which nothing is decided yet
         _header(
             TRACE,
             sql.when(
@@ -93,36 +93,37 @@ def lineage_headers(source: Column, child: Column, mark: str = "") -> Column:
 
 
 def written() -> Column:
-    """Return when the record is written.
+    """Return the header with the time of the write.
 
-    Not `current_timestamp`, which is one and the same for as long as a batch lasts.
+    `current_timestamp` will not do: it is constant for the whole batch.
     """
     return _present(_header(WRITTEN, _seconds(_now())))
 
 
 def blob_headers(schema: Schema) -> Column:
-    """Return the binary columns of *schema* that are not null."""
+    """Return the headers of the binary columns of *schema* that are not null."""
     return _present(*(_header(BLOB + name, at(name)) for name in schema.binaries))
 
 
 def with_blobs(headers: Column, schema: Schema) -> Column:
-    """Return *headers* with the binary columns of *schema* in place of those they have."""
+    """Return *headers* with their binary columns replaced by those of *schema*."""
     others = sql.filter(headers, lambda header: ~header["key"].startswith(BLOB))
     return sql.concat(sql.coalesce(others, _present()), blob_headers(schema))
 
 
 def input_headers(source: Column) -> Column:
-    """Return the headers that say from which record that entered a writer a record comes."""
+    """Return the input headers of a record: the inputs of writers that it derives from."""
     told = sql.filter(source["headers"], lambda header: header["key"] == INPUT)
     return sql.coalesce(told, _present())
 
 
 def position_headers(source: Column, writer: str, mark: str) -> Column:
-    """Return the input headers of what the query *writer* makes of a record, its own last.
+    """Return the input headers of a result of the query *writer*, its own last.
 
-    A projection writes one record at most for each that it reads, in the order of offsets. So
-    all that comes of offsets far below this one is written. Of a record that is retried, the
-    first one may have been written long ago: its input headers are not passed on.
+    A projection writes at most one record for each that it reads, in the order of offsets. So
+    the results of offsets more than `ORDER_MARGIN` below this one are already written. A retry
+    does not pass on the input headers of its record, whose result may have been written long
+    ago.
     """
     floor = sql.greatest(source["offset"] - ORDER_MARGIN, sql.lit(0))
     place = _place(source, _marked(source, mark))
@@ -144,9 +145,10 @@ def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
     mark: str = "",
     inner: bool = False,
 ) -> Column:
-    """Return what a record came with, and what is wrong with it.
+    """Return the headers of a dead letter: those of the record, and of its failure.
 
-    Of one that is *cut*, the bytes of the whole are told. An *inner* one has no position.
+    A letter that is *cut* loses those of the record, and gets the *size* of the whole in bytes.
+    An *inner* one has no position.
     """
     beside = sql.filter(
         source["headers"],
@@ -182,7 +184,7 @@ def _identity(source: Column, mark: str) -> Column:
 
 
 def _child(identity: Column, root: Column) -> Column:
-    """Return an id, as short as `sojourn.spark.wire.tracing.child_identity` makes it."""
+    """Return an id, shortened as by `sojourn.spark.wire.tracing.child_identity`."""
     head = sql.substring(identity, sql.lit(1), sql.length(root) + HEAD)
     digest = sql.substring(sql.sha2(identity, 256), 1, DIGEST)
     return sql.when(sql.length(identity) <= sql.length(root) + LONGEST, identity).otherwise(
@@ -197,7 +199,7 @@ def _told(source: Column, name: str) -> Column:
 def _last(headers: Column, name: str) -> Column:
     named = sql.filter(headers, lambda header: header["key"] == name)
     last = sql.try_element_at(named, sql.lit(-1))
-    # a header without a value is there all the same
+    # a header with a null value is present: it counts as empty
     return sql.when(last.isNotNull(), sql.coalesce(last["value"], sql.lit(b"")))
 
 
@@ -216,13 +218,13 @@ def _seconds(moment: Column) -> Column:
 
 
 def _header(name: str, value: Column) -> Column:
-    as_bytes = value.cast("string").cast("binary")  # bytes stay what they are
+    as_bytes = value.cast("string").cast("binary")  # binary values pass unchanged
     return sql.when(
         value.isNotNull(), sql.struct(sql.lit(name).alias("key"), as_bytes.alias("value"))
     )
 
 
 def _present(*headers: Column) -> Column:
-    """Return those of *headers* that are not null, as Kafka's sink takes them."""
+    """Return the *headers* that are not null, in the type that Kafka's sink requires."""
     found = sql.array_compact(sql.array(*headers)) if headers else sql.array()
     return found.cast("array<struct<key: string, value: binary>>")

@@ -1,4 +1,4 @@
-"""Records as JSON, read and written by Spark as `sojourn.app.codec.json` does in Python."""
+"""JSON payloads, read and written by Spark as `sojourn.app.codec.json` does in Python."""
 
 from dataclasses import replace
 from functools import reduce
@@ -30,27 +30,28 @@ _TEXT = Atom("string")
 
 
 def at(name: str) -> Column:
-    """Return the column of that name, whatever letters it has."""
+    """Return the column *name*, quoted: it may contain any characters."""
     return sql.col(f"`{name.replace('`', '``')}`")
 
 
 def has_value(body: Column) -> Column:
-    """Tell whether a message says anything: compacted topics have others for what is gone."""
+    """Return whether a message has a value; tombstones of compacted topics have none."""
     return sql.coalesce(sql.octet_length(body), sql.lit(0)) > 0
 
 
 def from_payload(body: Column, schema: Schema) -> Column:
-    """Return what *body* says, for `misfit` to judge and `read` to read."""
+    """Return the parsed *body*, as input for `misfit` and `read`."""
     record = Struct((Field("record", _json(Struct(schema.fields))), Field("corrupt", _TEXT)))
-    # inside an object, because what follows a whole one would be passed over in silence
+    # wrapped in another object, because `from_json` ignores any text after a complete one
     inside = sql.concat(sql.lit('{"record":'), body.cast("string"), sql.lit("}"))
     return sql.from_json(inside, str(Schema(record.fields)), _READING)
 
 
 def misfit(body: Column, parsed: Column, schema: Schema) -> Column:
-    """Return what is wrong with *body*, of which *parsed* was made; null if nothing is."""
+    """Return why *body*, parsed as *parsed*, does not fit *schema*; null if it does."""
     text, record = body.cast("string"), parsed["record"]
-    # which are question marks by now; few records have an escape that may be one
+    # `from_json` has replaced unpaired surrogates by question marks, so the text decides; the
+    # regular expression spares most records a second parse
     half = text.rlike(_SURROGATE) & sql.try_parse_json(text).isNull()
     rule = _breaks(Struct(schema.fields))
     broken = sql.lit(False) if rule is None else rule(record)
@@ -67,14 +68,14 @@ def misfit(body: Column, parsed: Column, schema: Schema) -> Column:
 
 
 def read(parsed: Column, field: Field) -> Column:
-    """Return the value of a column in what was parsed."""
+    """Return the value of *field* in a parsed body."""
     change = reading(field.type)
     value = parsed["record"][field.name]
     return change(value) if change else value
 
 
 def to_payload(schema: Schema) -> Column:
-    """Return the JSON of the columns of *schema*, without the binary ones."""
+    """Return the columns of *schema* as JSON, without binary columns, which are headers."""
     parts = [
         (change(at(field.name)) if change else at(field.name)).alias(field.name)
         for field in schema.fields
@@ -85,7 +86,7 @@ def to_payload(schema: Schema) -> Column:
 
 
 def _spelt(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields as JSON has them: the keys of a map are text, anything may be null."""
+    """Return the fields with their JSON types: map keys are strings, any value may be null."""
     return tuple(replace(field, type=_json(field.type), nullable=True) for field in fields)
 
 
@@ -102,7 +103,10 @@ def _json(kind: DataType) -> DataType:
 
 
 def _breaks(kind: DataType) -> Change | None:
-    """Return what tells whether a value, parsed, breaks a rule that `from_json` has not."""
+    """Return a predicate for violations that `from_json` does not detect; None without rules.
+
+    These are nulls in fields that are not nullable, and invalid keys of maps.
+    """
     match kind:
         case Array(element) if (inner := _breaks(element)) is not None:
             return lambda value: sql.exists(value, inner)
@@ -143,7 +147,7 @@ def _any(rules: list[Change | None]) -> Change | None:
         return None
 
     def broken(value: Column) -> Column:
-        # a part that is null breaks nothing by itself
+        # a null part violates nothing by itself; its field decides whether it may be null
         found = (sql.coalesce(rule(value), sql.lit(False)) for rule in given)
         return value.isNotNull() & reduce(Column.__or__, found)
 

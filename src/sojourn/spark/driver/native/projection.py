@@ -1,7 +1,7 @@
-"""Projections as steps of the query of a part, before its functions and behind them.
+"""Projections as steps of the query of a part, before and after its functions.
 
-Rows that are not for a projection pass as they are. Each row makes one, and none is moved: a
-part needs one row for each offset, in order.
+Rows of other topics pass unchanged. Each input row yields exactly one row, in the same order,
+because a part requires one row for each offset.
 """
 
 from collections.abc import Mapping
@@ -26,20 +26,20 @@ from sojourn.spark.driver.native.schema import native_schema, schema_read
 __all__ = ["REFUSED", "project_read", "project_written"]
 
 REFUSED = "error"
-"""The column of why a projection could not read a row; null where it could."""
+"""Column with the reason why a projection could not read a row; otherwise null."""
 
-# beside the columns of a stream, as those of `sojourn.spark.driver.native.frame`
+# names next to the columns of a stream, as in `sojourn.spark.driver.native.frame`
 _ROW, _HERE = "sojourn-row", "sojourn-here"
 
 
 def project_read(
     frame: DataFrame, projections: Mapping[str, NativeOperator], dead_letters: str
 ) -> DataFrame:
-    """Return what Kafka's source has read, as *projections*, by their topic, make it.
+    """Apply *projections*, keyed by the topic that they read, to rows of Kafka's source.
 
-    A record stays the one it is: its payload and binary columns are others, all else is the
-    same. One that a projection cannot read is left as it is, and says why. So is one that was
-    put back in for another operator, and one without a value, which says nothing.
+    A projection replaces payload and binary columns; the record keeps its identity and all
+    other columns. A record that it cannot read passes unchanged, with the reason in `REFUSED`.
+    Retries for other operators and records without a value also pass unchanged.
     """
     rows = frame.select("key", *KAFKA, sql.lit(None).cast("string").alias(REFUSED))
     for topic, operator in projections.items():
@@ -66,10 +66,10 @@ def _read(rows: DataFrame, operator: NativeOperator, here: Column) -> DataFrame:
 def project_written(
     frame: DataFrame, projections: Mapping[str, NativeOperator], address: Address
 ) -> DataFrame:
-    """Return what leaves a part as *projections*, by the topic that each writes, make it.
+    """Apply *projections*, keyed by the topic that they write, to the results of a part.
 
-    Key, what entered the part and the partition, where one is given, stay as they are. What
-    cannot be made is a dead letter, at the *address* of these.
+    Key, input headers and a given partition stay the same. A record that cannot be projected
+    becomes a dead letter, at the topic in *address*.
     """
     for topic, operator in projections.items():
         frame = _written(frame, operator, replace(address, writes=topic))
@@ -87,7 +87,7 @@ def _written(rows: DataFrame, operator: NativeOperator, address: Address) -> Dat
     changed = addressed(
         _worked(nowhere, operator, here), operator, made, address, beside=(_ROW, _HERE)
     )
-    # a dead letter goes to any partition of its topic
+    # the given partition is one of the results' topic; a dead letter goes to any partition
     kept = sql.when(~at(_HERE) | (sql.col("topic") == address.writes), row["partition"])
     columns = {
         name: sql.when(at(_HERE), sql.col(name)).otherwise(row[name])
@@ -98,7 +98,7 @@ def _written(rows: DataFrame, operator: NativeOperator, address: Address) -> Dat
 
 
 def _worked(rows: DataFrame, operator: NativeOperator, here: Column) -> DataFrame:
-    """Return what a projection makes of rows *here*; others have an error, and make nothing."""
+    """Return the results of a projection for rows *here*; other rows only get an error."""
     own = rows.select(
         sql.struct("*").alias(_ROW),
         here.alias(_HERE),

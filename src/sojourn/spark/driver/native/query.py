@@ -30,14 +30,7 @@ __all__ = ["NativeQuery", "native_frame", "start_misfits", "start_native"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeQuery:
-    """What a native operator reads, and where its records go.
-
-    *schema* is that of the topic *reads*, where the operator's stream has none because only
-    Spark knows it: what `native_schema` says of the operator before. *partitions* are those
-    of an aggregation's state; once a batch is committed they stay as they are. No message is
-    larger than *most_bytes*. Ids of roots carry *mark*. If readers of *writes*, which has so
-    many partitions, drop duplicates, *spread* is that number; otherwise 0.
-    """
+    """A native operator with its topics and the settings of its query."""
 
     operator: NativeOperator
     servers: str
@@ -46,25 +39,33 @@ class NativeQuery:
     dead_letters: str
     checkpoint: Path
     schema: Schema | None = None
+    """Schema of *reads*, if its stream has none: `native_schema` of the operator before."""
     partitions: int = 1
+    """State partitions of an aggregation; the first committed batch fixes their number."""
     spread: int = 0
+    """Partitions of *writes*, if its readers drop duplicates; otherwise 0."""
     mark: str = ""
+    """Mark in the ids of roots (`headers.marked`)."""
     starting: str = "earliest"
+    """Start offsets without a checkpoint, in Spark's format."""
     batch_s: float = 60.0
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options of Spark's source and sink."""
     most_bytes: int = MOST_BYTES
+    """Maximum size of a message."""
 
 
 def start_native(spark: SparkSession, native: NativeQuery) -> StreamingQuery:
-    """Return the running query of *native*, or raise a `BadApplication` and start nothing.
+    """Start the query of *native*. Raise `BadApplication`, and start nothing, if it is invalid.
 
-    Of what does not fit, a projection makes dead letters itself; see `start_misfits`.
+    The query of a projection also writes the dead letters of records that do not fit its
+    schema; for an aggregation see `start_misfits`.
     """
     return _started(native_frame(spark, native), native, native.operator.name)
 
 
 def native_frame(spark: SparkSession, native: NativeQuery) -> DataFrame:
-    """Return what the query of *native* writes."""
+    """Return the rows that the query of *native* writes to Kafka."""
     operator = native.operator
     schema = schema_read(operator, native.schema)
     made = native_schema(spark, operator, schema)
@@ -75,9 +76,10 @@ def native_frame(spark: SparkSession, native: NativeQuery) -> DataFrame:
 
 
 def start_misfits(spark: SparkSession, native: NativeQuery, name: str) -> StreamingQuery:
-    """Return the running query *name*, which makes dead letters of what does not fit.
+    """Start the query *name*, which writes dead letters of records that do not fit the schema.
 
-    An aggregation needs it: of several that come at once it would tell of one.
+    An aggregation cannot write them itself: it emits one row per group, and so would report
+    only one of several.
     """
     schema = schema_read(native.operator, native.schema)
     letters = _addressed(misfits(_read(spark, native, schema)), native, schema)

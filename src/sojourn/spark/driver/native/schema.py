@@ -1,4 +1,4 @@
-"""The schema of what a native operator writes, known before anything is started."""
+"""The output schema of a native operator, derived by Spark before any query starts."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ from sojourn.text import shown
 
 __all__ = ["native_schema", "same_kind", "schema_of", "schema_read"]
 
-# what a topic has, for expressions to be tried on before there is one
+# the columns of Kafka's source, to analyse expressions without a topic
 _TOPIC = (
     "cast(null as binary) key",
     "cast(null as binary) value",
@@ -31,10 +31,10 @@ _TOPIC = (
 def native_schema(
     spark: SparkSession, operator: NativeOperator, reads: Schema | None = None
 ) -> Schema:
-    """Return the schema of what *operator* writes; nothing is started.
+    """Return the schema of the records that *operator* writes, without starting a query.
 
-    *reads* is the schema of what it reads, where its stream has none. Raise a
-    `BadApplication` that names the column if Spark does not take an expression.
+    *reads* is the schema of its input, if the stream has none. Raise `BadApplication` with the
+    name of the column if Spark rejects an expression.
     """
     topic = own_session(spark).readStream.format("rate").load().selectExpr(*_TOPIC)
     frame = read_stream(topic, operator, schema_read(operator, reads))
@@ -51,7 +51,7 @@ def native_schema(
 
 
 def schema_read(operator: NativeOperator, given: Schema | None) -> Schema:
-    """Return the schema of what *operator* reads, or raise a `BadApplication`."""
+    """Return the schema of the input of *operator*; raise `BadApplication` if it is unknown."""
     (stream,) = operator.reads
     schema = stream.schema or given
     if schema is None:
@@ -62,9 +62,9 @@ def schema_read(operator: NativeOperator, given: Schema | None) -> Schema:
 
 
 def _tried(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -> DataFrame:
-    """Return what the operator makes, or raise what Spark would raise at the start."""
+    """Return the results of the operator, or raise the error that Spark raises at the start."""
     made = worked(frame, operator, columns)
-    jvm = frame.sparkSession._jvm  # noqa: SLF001 - this check has no other door
+    jvm = frame.sparkSession._jvm  # noqa: SLF001 - there is no public API for this check
     catalyst = jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
     catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
         made._jdf.queryExecution().analyzed(),  # noqa: SLF001
@@ -74,11 +74,11 @@ def _tried(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -
 
 
 def _refused(frame: DataFrame, operator: NativeOperator) -> BadApplication | None:
-    """Return what is wrong with the first column without which there would be no error."""
+    """Return the error of the first column that Spark rejects; None if it rejects none."""
     names = list(operator.columns)
     for last, column in enumerate(names):
         try:
-            _tried(frame, operator, names[: last + 1])  # as one may use those before it
+            _tried(frame, operator, names[: last + 1])  # a column may use those before it
         except AnalysisException as error:
             return _bad(operator, f"columns.{column}", error)
     return None
@@ -94,7 +94,10 @@ def _bad(operator: NativeOperator, place: str, error: AnalysisException) -> BadA
 
 
 def _promised(operator: NativeOperator, made: Schema) -> Schema:
-    """Return what *emits* promises, if that is what is made; what is made, if it is silent."""
+    """Return the schema that emits= declares, or *made* if it declares none.
+
+    Raise `BadSchema` if the types differ.
+    """
     promised = operator.stream.schema
     if promised is None:
         return made
@@ -109,7 +112,7 @@ def _promised(operator: NativeOperator, made: Schema) -> Schema:
 
 
 def same_kind(one: DataType, other: DataType) -> bool:
-    """Tell whether two types are the same but for what may be null."""
+    """Return whether two types are equal apart from nullability."""
     match one, other:
         case Array(mine), Array(yours):
             return same_kind(mine, yours)
@@ -125,7 +128,7 @@ def same_kind(one: DataType, other: DataType) -> bool:
 
 
 def schema_of(made: types.StructType) -> Schema:
-    """Return the schema of columns that Spark has made, or raise a `BadSchema`.
+    """Return the schema of Spark's columns. Raise `BadSchema` if a type is not supported.
 
     >>> whole, word = types.LongType(), types.StringType()
     >>> made = types.StructType().add("word", word).add("n", whole, nullable=False)

@@ -1,9 +1,10 @@
 """Signatures of input headers, computed by Spark itself (`sojourn.spark.wire.signed_inputs`).
 
-Spark SQL has SHA-256 and no HMAC, so that is written out here as RFC 2104 defines it, with the
-two padded keys prepared in Python. A literal would show the key in query plans. So Java looks
-it up: as a system property in the driver's process, where it is on no command line, and in the
-environment of executors, which Spark redacts in what it shows because of the name.
+Spark SQL has SHA-256 but no HMAC, so HMAC is composed here as in RFC 2104, from two padded keys
+that Python prepares. As literals they would show in query plans. Expressions therefore look
+them up in Java: as system properties in the driver's process, which are set after the launch
+and so are on no command line, and as environment variables of executors, whose names contain
+SECRET so that Spark redacts them.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ _SYSTEM = "java.lang.System"
 
 
 def executor_environment(key: bytes) -> dict[str, str]:
-    """Return the variables that executors need, in hexadecimal.
+    """Return the environment variables of executors: both padded keys, in hexadecimal.
 
     >>> {name: len(value) for name, value in executor_environment(b"k").items()}
     {'SOJOURN_SIGNING_SECRET_INNER': 128, 'SOJOURN_SIGNING_SECRET_OUTER': 128}
@@ -33,14 +34,14 @@ def executor_environment(key: bytes) -> dict[str, str]:
 
 
 def install_key(session: SparkSession, environment: Mapping[str, str]) -> None:
-    """Let tasks in the process of the session sign."""
+    """Install the padded keys for tasks that run in the session's own Java process."""
     java: Any = session.sparkContext._jvm  # noqa: SLF001
     for name, value in environment.items():
         java.java.lang.System.setProperty(name, value)
 
 
 def signed(text: Column) -> Column:
-    """Return *text* and its signature; null where Java has no key."""
+    """Return *text* with its signature appended; null if Java has no key."""
     inner = _digest(_key(_INNER), text.cast("binary"))
     outer = _digest(_key(_OUTER), sql.unhex(inner))
     return sql.concat(text, sql.lit(" "), sql.substring(outer, 1, SIGNATURE))
