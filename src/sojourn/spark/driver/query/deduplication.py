@@ -1,7 +1,7 @@
-"""A sink at which nothing arrives twice: the real-time query that writes what is new.
+"""The real-time query of a deduplicated sink: it writes only new records.
 
 Each partition of the stream is written to the partition of the sink with the same number, so
-the task of a partition (`sojourn.spark.task.deduplicate`) need not know of the others.
+the tasks (`sojourn.spark.task.deduplicate`) work independently of each other.
 """
 
 from pyspark.sql import SparkSession
@@ -17,7 +17,7 @@ __all__ = ["start_deduplication"]
 
 
 def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQuery:
-    """Return the running query that writes what is new."""
+    """Start the query that copies records to *sink* and drops duplicates."""
     source = (
         spark.newSession()
         .readStream.format("kafka")

@@ -1,4 +1,4 @@
-"""The real-time query of a part: it brings its records, and takes away what leaves."""
+"""The real-time query of a part: it reads records, passes them to the host, writes results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,46 +20,43 @@ from sojourn.spark.wire.host_address import HostAddress
 __all__ = ["COLUMNS", "PartQuery", "Projections", "part_frame", "start_part", "through_host"]
 
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
-"""Of Kafka's source, what a relay passes on, beside the time."""
+"""Columns of Kafka's source that a relay passes on, apart from the timestamp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projections:
-    """The projections that run in the query of a part.
-
-    Those *before* its functions are told by the topic that each reads, those *behind* them by
-    the topic that each writes.
-    """
+    """The projections that run in the query of a part."""
 
     before: Mapping[str, NativeOperator] = field(default_factory=dict)
+    """Projections before the functions, by the topic that each reads."""
     behind: Mapping[str, NativeOperator] = field(default_factory=dict)
+    """Projections after the functions, by the topic that each writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartQuery:
-    """What a part reads, where its *host* is, and where results go.
-
-    *kafka* are the options of Spark's source and sink. *starting* is where it begins without
-    a checkpoint, as Spark writes it. *batch_s* is how often offsets are committed, and what is
-    open is written to disk. At most so many *records_per_transfer* go to the host together,
-    if it is told; *ends* is the name under which Java knows where topics end, which on a
-    cluster *relays_tell_ends*.
-    """
+    """A part with its host and the settings of its query."""
 
     route: Route
     kafka: Mapping[str, str] = field(repr=False)
+    """Options of Spark's source and sink."""
     host: HostAddress
     checkpoint: Path
     projections: Projections = Projections()
     starting: str = "earliest"
+    """Start offsets without a checkpoint, in Spark's format."""
     batch_s: float = 60.0
+    """Interval between commits, at which open records are written to disk."""
     records_per_transfer: int | None = None
+    """Maximum number of records that Spark hands to a relay together."""
     ends: str = ""
+    """Prefix of the system properties with end offsets (`KnownEnds`); empty without them."""
     relays_tell_ends: bool = False
+    """Whether relays update those properties on executors; on a cluster they must."""
 
 
 def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
-    """Return the running query of *part*, or raise a `BadApplication` and start nothing."""
+    """Start the query of *part*. Raise `BadApplication` if a projection is invalid."""
     return start_real_time(
         part_frame(spark, part),
         name=part.route.part,
@@ -70,8 +67,8 @@ def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
 
 
 def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
-    """Return what the query of *part* writes."""
-    # settings are read when a query starts, and each has its own
+    """Return the rows that the query of *part* writes to Kafka."""
+    # a query reads its settings at the start: a session of its own keeps them apart
     spark = own_session(spark)
     if part.records_per_transfer:
         most = part.records_per_transfer
@@ -105,12 +102,12 @@ def through_host(  # noqa: PLR0913 - most by name
     ends: str = "",
     relays_tell_ends: bool = False,
 ) -> DataFrame:
-    """Return what leaves a part, of what Spark reads from Kafka."""
+    """Return the rows that leave a part, given the rows that Spark reads from Kafka."""
     columns = list(COLUMNS)
     if projections.before:
         source = project_read(source, projections.before, route.dead_letters)
         columns.append(REFUSED)
-    # times as numbers: a stranger's may be beyond what Python has
+    # timestamps as integers: those of other producers may exceed the range of datetime
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
     rows = transferred(source, sql.struct(*columns, moment), ends)
     told = ends if relays_tell_ends else ""

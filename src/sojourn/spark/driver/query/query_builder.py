@@ -1,4 +1,4 @@
-"""The queries of an application: what each reads, where it begins, and how it is started."""
+"""The queries of an application: their topics, their start offsets, and their start."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,20 +27,15 @@ from sojourn.spark.wire.signed_inputs import SignedInputs
 __all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery"]
 
 STATE_PARTITIONS = 1
-"""Of Spark's own aggregations: on one machine more only cost slots."""
+"""State partitions of native aggregations; on one machine more would only occupy slots."""
 
 StartQuery = Callable[[], StreamingQuery]
-"""Starts a query, for the first time or again."""
+"""Starts or restarts a query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryBuilder:
-    """What queries are made of; relays reach the *hosts* of parts where it is told.
-
-    Ids of roots carry *marks*, by topic. So many *partitions* topics have, and *ends* is the
-    name under which Java knows where they end. What queries say of offsets is signed with
-    *signing_key*. Topics of *fences* refuse what comes so many seconds after it was sent.
-    """
+    """Builds the queries of an application from its layout and the running processes."""
 
     layout: Layout
     settings: SparkSettings
@@ -48,17 +43,24 @@ class QueryBuilder:
     state: Checkpoints
     session: SparkSession
     hosts: Mapping[str, HostAddress]
+    """Addresses of hosts, by part."""
     marks: Mapping[str, str]
+    """Marks in the ids of roots, by topic."""
     partitions: Mapping[str, int]
+    """Numbers of partitions, by topic."""
     signing_key: bytes = field(default=b"", repr=False)
+    """Key that signs input headers."""
     fences: Mapping[str, float] = field(default_factory=dict)
+    """Age in seconds from which brokers reject a record, by topic."""
     ends: str = ""
+    """Prefix of the system properties with end offsets (`KnownEnds`); empty without them."""
 
     def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
-        """Settle where each query begins that never did; all anew unless the state *goes on*.
+        """Store the start offsets of new queries; of all queries unless the state *goes on*.
 
-        Between operators that is the end: what lies there is of another run, or older than
-        an operator that is new. The start that follows, or one after it, begins there.
+        In topics between operators these are the end offsets: older records belong to another
+        run, or precede an operator that is new. If this start fails before the first commit,
+        the next one begins at the same offsets.
         """
         app = self.layout.app
         begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
@@ -69,13 +71,13 @@ class QueryBuilder:
             begins = {topic: starting[topic] for topic in topics}
             self.state.begin(query, begins, anew=not goes_on)
         for query, name in self.layout.misfits.items():
-            # in a state from before there was this query, where the operator is
+            # a state of an earlier version has no such query: begin where the operator is
             at = self.state.positions(name, {topic: starting[topic] for topic in reads[name]})
             self.state.begin(query, at, anew=not goes_on)
 
     @property
     def _reads(self) -> dict[str, tuple[str, ...]]:
-        """The topics that each query reads, but for those of misfits."""
+        """Topics that each query reads, without the queries of misfits."""
         layout = self.layout
         reads = {name: tuple(layout.query_reads(name)) for name in layout.queries}
         for sink in layout.deduplicated:
@@ -83,7 +85,7 @@ class QueryBuilder:
         return reads
 
     def lost(self, offsets: Offsets) -> list[LostRecords]:
-        """Return the records that Kafka has deleted before queries have read them."""
+        """Return the records that Kafka deleted before queries read them."""
         earliest = offsets.partitions("earliest")
         return lost_records(
             [
@@ -94,7 +96,7 @@ class QueryBuilder:
         )
 
     def skip(self, lost: Iterable[LostRecords]) -> None:
-        """Let all queries continue behind what is lost."""
+        """Move all queries past the lost records."""
         ends: dict[str, dict[int, int]] = {}
         for each in lost:
             ends.setdefault(each.topic, {})[each.partition] = each.end
@@ -103,12 +105,12 @@ class QueryBuilder:
 
     @property
     def _all_reads(self) -> dict[str, tuple[str, ...]]:
-        """The topics that each query reads."""
+        """Topics that each query reads, with the queries of misfits."""
         reads = self._reads
         return reads | {query: reads[name] for query, name in self.layout.misfits.items()}
 
     def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
-        """Return the offsets at which each query goes on, or begins."""
+        """Return the offsets at which each query resumes, or starts for the first time."""
         earliest = offsets.partitions("earliest")
         return {
             name: self.state.positions(
@@ -118,7 +120,10 @@ class QueryBuilder:
         }
 
     def committed(self, topics: Collection[str]) -> list[dict[str, dict[int, int]]]:
-        """Return from where on queries may read *topics* again: some may lose a few commits."""
+        """Return the offsets from which each query may read *topics* again.
+
+        After a power failure a query may lose its last `kept_batches` commits.
+        """
         queries = [*self.layout.queries, *self.layout.misfits]
         of_native = self.layout.misfits
         reads = {name: self.layout.query_reads(of_native.get(name, name)) for name in queries}
@@ -133,13 +138,13 @@ class QueryBuilder:
         ]
 
     def query(self, name: str, starting: Positions) -> StartQuery:
-        """Return what starts the query of a part, or of Spark's own operator."""
+        """Return a function that starts the query of a part or of a native operator."""
         if name in self.layout.parts:
             return partial(start_part, self.session, self._part(name, starting))
         return partial(start_native, self.session, self._native(name, name, starting))
 
     def frame(self, name: str) -> DataFrame:
-        """Return what such a query writes, for its plan."""
+        """Return the rows that such a query writes, to show its plan."""
         if name in self.layout.parts:
             return part_frame(self.session, self._part(name, {}))
         return native_frame(self.session, self._native(name, name, {}))
@@ -168,7 +173,7 @@ class QueryBuilder:
         )
 
     def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
-        """Return what starts the queries of records that do not fit an aggregation."""
+        """Return functions that start the queries of records that do not fit an aggregation."""
         queries: dict[str, StartQuery] = {}
         for query, name in self.layout.misfits.items():
             native = self._native(name, query, self.state.positions(query, starting[name]))
@@ -196,7 +201,7 @@ class QueryBuilder:
         )
 
     def sinks(self, offsets: Offsets) -> dict[str, StartQuery]:
-        """Return what starts the queries of sinks at which nothing arrives twice."""
+        """Return functions that start the queries of deduplicated sinks."""
         earliest = offsets.partitions("earliest")
         return {_query(sink): self._sink(sink, earliest) for sink in self.layout.deduplicated}
 
@@ -228,7 +233,7 @@ class QueryBuilder:
 
     @property
     def _marked_topics(self) -> frozenset[str]:
-        """The topics that can be told from others of that name: those with marks."""
+        """Topics with their marks, as they are written in ids."""
         return frozenset(marked(topic, mark) for topic, mark in self.marks.items())
 
 
@@ -237,7 +242,7 @@ def _query(sink: Sink) -> str:
 
 
 def _as_spark(positions: Positions) -> str:
-    """Return offsets as Spark wants them to be written."""
+    """Return offsets in the JSON format of Spark's Kafka source."""
     return json.dumps(
         {topic: {str(p): n for p, n in parts.items()} for topic, parts in positions.items()}
     )

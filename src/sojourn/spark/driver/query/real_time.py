@@ -1,4 +1,4 @@
-"""How every query writes: in real time, to Kafka, a batch committed before the next begins."""
+"""The start of every query: in Real-Time Mode, to Kafka, with commits in order."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +11,17 @@ from sojourn.spark.driver.state.folder_address import hadoop_address
 __all__ = ["OPTIONS", "start_real_time"]
 
 OPTIONS: Mapping[str, str] = {
-    # By default Spark commits a batch while the next one runs already. What batches leave to
-    # each other, what hosts remember and what is drained all rely on the order.
+    # By default Spark commits a batch asynchronously, while the next one already runs. Cuts,
+    # the state of hosts and draining all rely on a commit before the next batch begins.
     "asyncProgressTrackingEnabled": "false",
 }
-"""What each query sets beside its own options."""
+"""Options that all queries share."""
 
 
 def start_real_time(
     frame: DataFrame, *, name: str, kafka: Mapping[str, str], checkpoint: Path, batch_s: float
 ) -> StreamingQuery:
-    """Return the running query that writes *frame* to Kafka, and commits every *batch_s*."""
+    """Start a query that writes *frame* to Kafka and commits offsets every *batch_s*."""
     _drop_unfinished(checkpoint)
     written = (
         frame.writeStream.format("kafka")
@@ -31,15 +31,15 @@ def start_real_time(
         .option("checkpointLocation", hadoop_address(checkpoint))
         .queryName(name)
     )
-    # a trigger that PySpark's own types do not know yet
+    # PySpark's type hints do not have this trigger yet
     query: StreamingQuery = written.trigger(realTime=f"{batch_s:g} seconds").start()  # type: ignore[call-overload]
     return query
 
 
 def _drop_unfinished(checkpoint: Path) -> None:
-    """Remove what Spark was writing when it was killed.
+    """Remove temporary files that Spark was writing when it was killed.
 
-    It leaves such files alone, but where nothing is committed yet it refuses to start.
+    Spark ignores them, except before the first commit: then it refuses to start.
     """
     for log in ("offsets", "commits"):
         for path in (checkpoint / log).glob(".*.tmp*"):

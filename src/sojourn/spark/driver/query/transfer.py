@@ -1,15 +1,16 @@
-"""How records get from Spark to Python: at once, or together while more are waiting.
+"""Transfer of records from Spark to Python: immediately, or in groups during a backlog.
 
-Spark collects rows for Python until it has a number of rows or bytes. Before it looks at either
-it asks for the next row, and waits for one. So a record that has to leave at once carries
-padding, as many bytes as a transfer has, and is followed by an empty row.
+Spark collects rows for Python until it has a number of rows or bytes. It checks these limits
+only after it has fetched the next row, which may take any time. To be transferred immediately,
+a record carries padding as large as a whole transfer, and is followed by an empty row.
 
-A record need not leave at once while others of its partition are known to follow it. Where
-partitions end is told to Java: by `KnownEnds` in the process of the session, and on executors
-of a cluster, which that does not reach, by rows that relays yield among their results
-(`without_end_rows`). If nothing is told of a partition, each of its records leaves
-at once. What is told may be old: then a record leaves earlier than it had to, and never
-waits for one that is not there.
+A record need not be transferred immediately if others of its partition are known to follow. So
+Java must know the end offsets of partitions, which are kept as system properties. `KnownEnds`
+sets them in the process of the session. It does not reach the executors of a cluster: there
+relays yield end offsets as rows among their results, and `without_end_rows` sets the
+properties. If the end of a partition is unknown, each of its records is transferred
+immediately. A known end may be out of date; then a record is transferred earlier than
+necessary, but never waits for a record that does not exist.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,7 @@ from sojourn.spark.driver.streaming import TRANSFER_BYTES
 
 __all__ = ["KnownEnds", "transferred", "without_end_rows"]
 
-# The last offsets of a partition may be no records, but the marks of transactions.
+# The last offsets of a partition may be transaction markers, which are not records.
 _MARGIN = 8
 _SYSTEM = "java.lang.System"
 
@@ -31,7 +32,7 @@ _SYSTEM = "java.lang.System"
 def transferred(frame: DataFrame, record: Column, ends: str = "") -> DataFrame:
     """Return a record and its padding for each row of Kafka's source, and empty rows.
 
-    *ends* is the name under which it is told where partitions end; empty if it is not.
+    *ends* is the prefix of the system properties with end offsets; empty without them.
     """
     at_once = sql.lit(True)
     if ends:
@@ -39,7 +40,7 @@ def transferred(frame: DataFrame, record: Column, ends: str = "") -> DataFrame:
     padding = sql.when(at_once, sql.lit(bytes(TRANSFER_BYTES)))
     row = sql.struct(record.alias("record"), padding.alias("padding"))
     rows = sql.when(at_once, sql.array(row, sql.lit(None))).otherwise(sql.array(row))
-    # the padding comes last: it takes with it what is before it in Java's buffer
+    # The padding comes last: it is larger than Java's buffer, so writing it flushes the record.
     return frame.select(sql.explode(rows).alias("row")).select("row.record", "row.padding")
 
 
@@ -50,17 +51,18 @@ def _known_end(ends: str) -> Column:
 
 
 def without_end_rows(results: DataFrame) -> DataFrame:
-    """Let Java know, on the executor of each task, what `end_row`s tell; drop them."""
+    """Drop the `end_row`s among results, and set their properties on the task's executor."""
     key, value = (sql.col(name).cast("string") for name in ("key", "value"))
     before = sql.reflect(sql.lit(_SYSTEM), sql.lit("setProperty"), key, value)
-    # what was known before is a number, or that there was none: of no such row this is true
+    # `setProperty` returns the previous value, a number or null, so the condition is false or
+    # null for each end row, which drops it; being evaluated is its purpose
     return results.where(sql.when(sql.col("topic").isNull(), before == "").otherwise(True))
 
 
 class KnownEnds:
-    """Tells Java, in the session's process, where the partitions of *topics* end.
+    """End offsets of *topics*, as system properties of the session's Java process.
 
-    It is a property of the system for each partition, whose name begins with *name*.
+    There is one property for each partition: `name/topic/partition`.
     """
 
     def __init__(self, session: SparkSession, name: str, topics: Iterable[str]) -> None:
@@ -69,11 +71,11 @@ class KnownEnds:
         self._told: dict[str, int] = {}
 
     def tell(self, ends: Mapping[str, Mapping[int, int]]) -> None:
-        """Tell what has changed; nobody minds if Java is gone."""
+        """Set the properties of ends that have changed; ignore errors, as Java may be gone."""
         for topic in self._topics & ends.keys():
             for partition, end in ends[topic].items():
                 name = f"{self._name}/{topic}/{partition}"
                 if self._told.get(name) != end:
-                    with suppress(Exception):  # whatever Java's client raises then
+                    with suppress(Exception):  # py4j raises errors of many types
                         self._java.java.lang.System.setProperty(name, str(end))
                     self._told[name] = end
