@@ -56,7 +56,7 @@ class NativeQuery:
 
 
 def start_native(spark: SparkSession, native: NativeQuery) -> StreamingQuery:
-    """Start the query of *native*. Raise `BadApplication`, and start nothing, if it is invalid.
+    """Start the query of *native*. Raise `BadApplication` if the operator is invalid.
 
     The query of a projection also writes the dead letters of records that do not fit its
     schema; for an aggregation see `start_misfits`.
