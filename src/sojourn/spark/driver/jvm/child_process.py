@@ -49,7 +49,7 @@ class ChildProcess:
         with append_to(log) as out:
             self._watchdog = subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
                 [sys.executable, "-I", "-S", _WATCHDOG, *asked],
-                stdin=subprocess.PIPE,
+                stdin=subprocess.PIPE,  # closed by the kernel, however this process ends
                 stdout=out,
                 stderr=out,
                 cwd=folder,

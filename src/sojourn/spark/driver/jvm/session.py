@@ -44,7 +44,7 @@ def new_session(  # noqa: PLR0913 - most are optional
     which may be secret. Raise `EngineError` if this process already has a session.
     """
     master = master or Master()
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public API
         raise EngineError("this process already has a Spark session; stop it first")
     # workers must run the same Python, with the same packages
     python = master.spark.get("spark.pyspark.python", sys.executable)

@@ -32,7 +32,7 @@ def keep(command: Sequence[str], *, parent: int, lifeline: int, grace_s: float) 
         if sys.platform == "linux"
         else None
     )
-    child = subprocess.Popen(  # noqa: S603 - what we were asked to run
+    child = subprocess.Popen(  # noqa: S603 - running a given command is the purpose
         command,
         stdin=subprocess.DEVNULL,
         preexec_fn=die_with_me,  # noqa: PLW1509 - single-threaded

@@ -183,6 +183,7 @@ class Broker:
             folder.configure(
                 self._port, controller, self._credentials, self._properties, self._host
             )
+            # only an empty folder is formatted: existing data keeps its cluster id
             cluster = folder.cluster or _formatted(folder, command)
             self._process = ChildProcess(
                 [*command, "kafka.Kafka", folder.properties.name],
@@ -196,6 +197,7 @@ class Broker:
             if self._answers(self._process, cluster):
                 folder.tell_clients(self.cluster)
                 return
+            # the broker has exited: only a lost race for the port is worth another attempt
             if not left or _TAKEN not in folder.said():
                 raise _ended(self._process.wait(), folder)
             self._process.stop()

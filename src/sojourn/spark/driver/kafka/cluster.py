@@ -159,6 +159,7 @@ class Cluster:
                 if name not in there:
                     raise BadInput(self._missing(name, whose, there))
             new = [name for name in names if name not in there]
+            # brokers that are too old for the fence get the topics without it
             if not (fenced and new and _are_made(client, new, partitions, _KEPT | _FENCE)):
                 _are_made(client, new, partitions, _KEPT)
             until_s = time.monotonic() + _PATIENCE_S

@@ -80,6 +80,7 @@ class DeadLetters:
         letters: dict[str, DeadLetter] = {}
         for message in self._messages(since_s):
             headers = dict(headers_of(message))
+            # a marker follows its letter in the same partition, so the letter is known by now
             if RETRIED in headers:
                 letters.pop(headers[RETRIED].decode(errors="replace"), None)
             elif ERROR in headers:
@@ -118,6 +119,7 @@ class DeadLetters:
     def _messages(self, since_s: float | None) -> Iterator[Message]:
         topic = reader(self.clients)
         try:
+            # `left`: partitions of which the end has not been reached
             left = self._begun_in_time(topic, since_s)
             while left:
                 message = topic.poll(_ANSWER_S)

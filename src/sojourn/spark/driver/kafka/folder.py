@@ -186,6 +186,7 @@ class Folder:
         )
 
     def _in_use(self) -> bool:
+        # Kafka locks this file while it runs; on Linux, Java's file locks are POSIX locks too
         lock_of_kafka = self.path / _DATA / ".lock"
         with suppress(FileNotFoundError), lock_of_kafka.open("r+b") as lock:
             try:
@@ -202,7 +203,7 @@ def _write(path: Path, told: Mapping[str, str]) -> None:
 
 def _write_text(path: Path, text: str) -> None:
     """Write a text to a new file that only its owner can read."""
-    path.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)  # an existing file would keep its mode
     with open(
         path,
         "w",

@@ -185,6 +185,7 @@ class Offsets:
     ) -> list[int]:
         """Return the number of records that arrived in *topics*, in *bins* of equal width."""
         with self._lock:
+            # concurrent polls may have appended out of order
             samples = sorted(self._samples, key=itemgetter(0))
         width_s = (until_s - since_s) / bins
         totals = [

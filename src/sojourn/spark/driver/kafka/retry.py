@@ -61,6 +61,7 @@ def retry_letters(
         why_not |= _written(
             producer, {at: told for at, told in records.items() if not isinstance(told, str)}
         )
+        # markers only once their records are acknowledged: a crash repeats retries, loses none
         notes = {x.position: _note(letters, x) for x in some if not why_not[x.position]}
         why_not |= _written(producer, notes)
         yield from ((letter, why_not[letter.position]) for letter in some)

@@ -72,7 +72,7 @@ class Trimming:
             TopicPartition(topic, partition, offset)
             for topic, partitions in lowest.items()
             for partition, offset in partitions.items()
-            if offset > self._removed.get((topic, partition), 0)
+            if offset > self._removed.get((topic, partition), 0)  # skip requests without effect
         ]
         if not places:
             return

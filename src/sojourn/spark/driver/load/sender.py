@@ -110,6 +110,7 @@ class Sender:
             zip(self._load.arrivals(source), repeat(i), self._messages(source))
             for i, source in enumerate(self._load.sources)
         )
+        # by time, then source: messages themselves cannot be compared
         for at_s, i, message in heapq.merge(*due, key=itemgetter(0, 1)):
             yield at_s, self._load.sources[i], message
 

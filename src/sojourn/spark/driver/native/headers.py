@@ -68,6 +68,7 @@ def lineage_headers(source: Column, child: Column, mark: str = "") -> Column:
     parent = _identity(source, mark)
     root = _text(source, ROOT, parent)
     birth = _text(source, BIRTH, sql.lit("")).try_cast("double")
+    # birth: from the header, else Kafka's timestamp, else now; producers may write nonsense
     moment = sql.when(
         sql.unix_micros(source["timestamp"]).between(0, int(LATEST_S) * 1_000_000),
         source["timestamp"],
@@ -134,7 +135,7 @@ def position_headers(source: Column, writer: str, mark: str) -> Column:
     )
 
 
-def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
+def dead_letter_headers(  # noqa: PLR0913 - most by name
     source: Column,
     error: Column,
     *,
@@ -145,10 +146,10 @@ def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
     mark: str = "",
     inner: bool = False,
 ) -> Column:
-    """Return the headers of a dead letter: those of the record, and of its failure.
+    """Return the headers of a dead letter: headers of the record, then those of its failure.
 
-    A letter that is *cut* loses those of the record, and gets the *size* of the whole in bytes.
-    An *inner* one has no position.
+    A letter that is *cut* omits the headers of the record, and contains the *size* of the
+    whole in bytes. An *inner* one has no position.
     """
     beside = sql.filter(
         source["headers"],

@@ -78,6 +78,7 @@ def project_written(
 
 def _written(rows: DataFrame, operator: NativeOperator, address: Address) -> DataFrame:
     made = native_schema(rows.sparkSession, operator)
+    # results come from the host and not from a topic: they have no offset and no timestamp
     nowhere = rows.select(
         "*",
         sql.lit(None).cast("bigint").alias("offset"),
@@ -99,6 +100,7 @@ def _written(rows: DataFrame, operator: NativeOperator, address: Address) -> Dat
 
 def _worked(rows: DataFrame, operator: NativeOperator, here: Column) -> DataFrame:
     """Return the results of a projection for rows *here*; other rows only get an error."""
+    # without a value, other rows get an error, with which the projection skips them
     own = rows.select(
         sql.struct("*").alias(_ROW),
         here.alias(_HERE),

@@ -36,6 +36,7 @@ def native_schema(
     *reads* is the schema of its input, if the stream has none. Raise `BadApplication` with the
     name of the column if Spark rejects an expression.
     """
+    # any streaming source serves for the analysis: nothing is read
     topic = own_session(spark).readStream.format("rate").load().selectExpr(*_TOPIC)
     frame = read_stream(topic, operator, schema_read(operator, reads))
     try:
@@ -65,6 +66,7 @@ def _tried(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -
     """Return the results of the operator, or raise the error that Spark raises at the start."""
     made = worked(frame, operator, columns)
     jvm = frame.sparkSession._jvm  # noqa: SLF001 - there is no public API for this check
+    # Spark itself calls this checker only when a query starts
     catalyst = jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
     catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
         made._jdf.queryExecution().analyzed(),  # noqa: SLF001

@@ -151,6 +151,7 @@ class QueryBuilder:
 
     def _part(self, name: str, starting: Positions) -> PartQuery:
         layout, settings = self.layout, self.settings
+        # operators of a part share one query, so the smallest limit applies to all
         told = [layout.functions[o].records_per_transfer for o in layout.parts[name].operators]
         return PartQuery(
             route=layout.route(
