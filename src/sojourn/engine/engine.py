@@ -41,17 +41,19 @@ __all__ = [
 ]
 
 Progress: TypeAlias = Callable[[str], None]
-"""Called with a line of text on the progress of a long operation."""
+"""A callback that receives progress messages of a long operation, one line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of a change: how long operators paused, and how many records were repeated."""
+    """The cost of applying a plan."""
 
     pause_s: float = 0.0
+    """How long operators paused."""
     replayed: int = 0
+    """Records that were processed again."""
     changed: Mapping[str, tuple[int, int]]
-    """The processors before and after, for the operators that changed."""
+    """Processors before and after, of each operator that changed."""
 
 
 class Engine(Protocol):
@@ -60,48 +62,48 @@ class Engine(Protocol):
     A context manager: leaving it stops the application. It raises only `EngineError` and errors
     about its arguments. Its clock starts at 0.
 
-    `sojourn run` changes it in one thread while another observes: `apply`, and the optional
-    methods below, may be called at any time.
+    One thread of `sojourn run` observes while another applies changes: `apply`, and the
+    optional methods below, must be safe to call at any time.
     """
 
     @property
     def name(self) -> str:
-        """The name in messages: Spark, the simulator."""
+        """The display name: Spark, the simulator."""
 
     @property
     def now_s(self) -> float:
-        """The engine's clock."""
+        """Seconds on the engine's clock."""
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The machines for processors that are there now, also those that are given back."""
+        """The nodes available now, including those that are being given back."""
 
     @property
     def plan(self) -> Plan:
-        """The plan that was started or applied last; empty before the start."""
+        """The plan started or applied last; empty before the start."""
 
     def start(self, topology: Topology, plan: Plan) -> None:
         """Start *topology* with *plan*.
 
-        Raise `EngineError` if it is already running, and `BadAllocation` if the plan does not
-        match its operators and nodes.
+        Raise `EngineError` if the application is already running, and `BadAllocation` if the
+        plan does not match its operators and nodes.
         """
 
     def observe(self, until_s: float) -> Pull:
         """Wait until *until_s* on the engine's clock; return the counters since the last look.
 
-        It does not wait for late reports: they are part of the next look.
+        Late reports are not waited for: they count in the next look.
         """
 
     def apply(self, plan: Plan) -> Cost:
-        """Change the running application, and return the cost.
+        """Change the running application to *plan*, and return the cost.
 
-        It is carried out as decided: processors run where *plan* places them, or anywhere if
-        that is `HERE` and there are other nodes; nodes are asked for and given back as it says.
-        Nodes come and go later. Processors of a node that is lost run anywhere until the next
-        plan.
-        Applying a plan twice has no further effect. No record may be lost. Raise
-        `BadAllocation`, and change nothing, if *plan* does not match operators and nodes.
+        The plan is carried out exactly: processors run on the nodes it names, or on any node if
+        that is `HERE` and there are other nodes. Nodes are requested and given back without
+        waiting for them. Processors of a lost node run on any node until the next plan.
+
+        Idempotent. No record may be lost. Raise `BadAllocation`, and change nothing, if *plan*
+        does not match operators and nodes.
         """
 
     def stop(self) -> None:
@@ -125,54 +127,58 @@ def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartHealth:
-    """The functions and projections of a part, and how many records it has not finished."""
+    """The health of a part."""
 
     operators: tuple[str, ...]
+    """Its functions, which pass records to each other in one process."""
     open_records: int = 0
+    """Records that it has not finished."""
     projections: tuple[str, ...] = ()
+    """The projections that run in its query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeHealth:
-    """A node of a cluster: its cores, processors by operator, and the memory of these.
-
-    What they print is in the folder *logs* of the machine *machine*. *reason* is why the node
-    cannot be used, if so; *cores* is None of one that has never been connected. What is None
-    is not known.
-
-    Its processes may use *cores*, of which *busy_cores* were busy at the last look of the loop,
-    with whatever runs on them; nodes that share cores have equal parts of both. Of its memory
-    *memory_used_bytes* are in use, of at most *memory_limit_bytes*. Its clock is
-    *clock_offset_s* ahead of the driver's, known to half of *round_trip_s*, which a question
-    and its answer take on the way. Records in *received_bytes* came from the driver since it
-    has connected, and results in *sent_bytes* went there, by stream; lately so many per second.
-    *warnings* are what will be a reason before long, or makes measurements wrong. *kafka* is
-    why clients on the node do not reach Kafka soon, if so.
-    """
+    """The health of a cluster node; None stands for unknown."""
 
     name: str
     cores: float | None = None
+    """Cores its processes may use; its share if nodes share cores."""
     busy_cores: float | None = None
+    """Cores busy at the last look of the loop, with any process; its share, as above."""
     processors: Mapping[str, int] = field(default_factory=dict)
+    """Processors by operator."""
     memory_bytes: int = 0
+    """Memory of its processors."""
     machine: str = ""
     logs: str = ""
+    """The folder on *machine* with the output of its processors."""
     reason: str = ""
+    """Why the node is unusable; empty if it is usable."""
     memory_used_bytes: int | None = None
     memory_limit_bytes: int | None = None
+    """The memory limit of its container, or of its machine."""
     round_trip_s: float | None = None
+    """Round-trip time between driver and node."""
     clock_offset_s: float | None = None
+    """How far its clock is ahead of the driver's, accurate to half of *round_trip_s*."""
     received_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of records received from the driver since it connected, by stream."""
     sent_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of results sent to the driver since it connected, by stream."""
     received_bytes_per_s: float = 0.0
+    """The recent rate, over all streams."""
     sent_bytes_per_s: float = 0.0
+    """The recent rate, over all streams."""
     warnings: tuple[str, ...] = ()
+    """Conditions that will soon make the node unusable, or that falsify measurements."""
     kafka: str = ""
+    """Why clients on the node are slow to reach Kafka, or cannot; empty if they reach it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerTopics:
-    """What the topics between operators hold; None if there are none, or it is not known."""
+    """The contents of the topics between operators; None if there are none, or unknown."""
 
     records: int | None = None
     bytes: int | None = None
@@ -180,55 +186,57 @@ class InnerTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Failures so far, and the current health.
-
-    *restarts* by operator; records *replayed* (brought again and not taken twice), *retried*
-    after an error, stored as *dead_letters*, or skipped because they are *nulls*; *running* are
-    the processors that can take records now. Of the traced roots some *trees* are *open*, and
-    some were *forgotten* because there were too many.
-    *failure* is why the application stopped, if it did.
-    *no_broker_s* is how long no broker has answered; *notices* are messages for the user, whose
-    text stays the same while the condition lasts. *waits_for* says what the start still waits
-    for, empty once records are read. *parts* are the operators that pass records to each other
-    in one process. *nodes* are those of a cluster; on one machine there
-    are none. *node_s* is the time that nodes were there, added up; None if there are always the
-    same. *node_costs* is how long nodes took to come and to go.
-    """
+    """Failures so far, and the current health."""
 
     restarts: Mapping[str, int] = field(default_factory=dict)
+    """Restarts by operator, and of Sojourn's own broker."""
     replayed: int = 0
+    """Records delivered again after a failure, and recognised as duplicates."""
     retried: int = 0
+    """Records retried after an error."""
     dead_letters: int = 0
     nulls: int = 0
+    """Messages without a value that were skipped."""
     running: Mapping[str, int] = field(default_factory=dict)
+    """Processors that can take records now, by operator."""
     trees_open: int = 0
+    """Traced roots whose trees are not complete."""
     trees_forgotten: int = 0
+    """Open trees that were dropped because there were too many."""
     failure: str = ""
+    """Why the application stopped; empty while it runs."""
     no_broker_s: float | None = None
+    """How long no broker has answered; None if one answers."""
     notices: tuple[str, ...] = ()
+    """Messages for the user, each with the same text while its condition lasts."""
     waits_for: str = ""
+    """What the start still waits for; empty once records are read."""
     inner_topics: InnerTopics = InnerTopics()
     parts: tuple[PartHealth, ...] = ()
     nodes: tuple[NodeHealth, ...] = ()
+    """The nodes of a cluster; empty on one machine."""
     node_s: float | None = None
+    """The uptime of all nodes so far, added up; None if the nodes never change."""
     node_costs: NodeCosts = field(default_factory=NodeCosts)
+    """How long adding and removing a node took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaAccess:
-    """How to connect to the Kafka of an application.
-
-    *clients* are client settings, which may contain secrets. If sojourn started the broker,
-    *client_properties* is the path of a file with the settings for Kafka's command-line tools,
-    and *client_settings* of one for confluent-kafka. *sources* and *sinks* are topics by name.
-    """
+    """How to connect to the Kafka of an application."""
 
     servers: str
+    """The bootstrap servers."""
     clients: Mapping[str, str] = field(repr=False)
+    """Client settings, which may contain secrets."""
     client_properties: str | None = None
+    """The settings file for Kafka's command-line tools, if Sojourn started the broker."""
     client_settings: str | None = None
+    """The settings file for confluent-kafka, if Sojourn started the broker."""
     sources: Mapping[str, str] = field(default_factory=dict)
+    """Topics by source."""
     sinks: Mapping[str, str] = field(default_factory=dict)
+    """Topics by sink."""
 
 
 @runtime_checkable
@@ -236,7 +244,7 @@ class HasHealth(Protocol):
     """An engine that reports its health."""
 
     def health(self) -> Health:
-        """Return its health."""
+        """Return failures so far, and the current health."""
 
 
 @runtime_checkable
@@ -247,30 +255,30 @@ class Drains(Protocol):
         """Take no more records, finish those in progress, and commit."""
 
     def uncommitted(self) -> int:
-        """Return how many records in progress would be repeated if it stopped now."""
+        """Return the number of records that would be replayed if it stopped now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeNeeds:
-    """What an engine needs of nodes itself."""
+    """An engine's own requirements for nodes."""
 
     least: int = 1
-    """The fewest nodes, however few processors there are."""
+    """The minimum number of nodes, however few processors there are."""
     unplaced: frozenset[str] = frozenset()
     """Operators whose processors do not run on nodes."""
 
 
 @runtime_checkable
 class HasNodes(Protocol):
-    """An engine whose nodes come and go while it runs."""
+    """An engine whose nodes join and leave while it runs."""
 
     def node_needs(self) -> NodeNeeds:
-        """Return what it needs of nodes itself."""
+        """Return its own requirements for nodes."""
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
-        """Call *changed* after each change of `nodes` from now on, in any thread.
+        """Register *changed*, which is called in any thread after each change of `nodes`.
 
-        It may call `apply`.
+        The callback may call `apply`.
         """
 
 
@@ -279,12 +287,12 @@ class HasKafka(Protocol):
     """An engine that reads from Kafka."""
 
     def kafka(self) -> KafkaAccess:
-        """Return how to connect to it."""
+        """Return the addresses, client settings and topics."""
 
 
 @runtime_checkable
 class LeavesProcesses(Protocol):
-    """An engine whose processes may use its state for a moment after it is killed."""
+    """An engine whose processes may still use its state shortly after it is killed."""
 
     def await_unused(self) -> None:
         """Wait until no process of an earlier run uses the state."""
@@ -295,16 +303,16 @@ class KeepsStateElsewhere(Protocol):
     """An engine with state outside of its state folder."""
 
     def forget(self) -> None:
-        """Delete it."""
+        """Delete the state outside of the state folder."""
 
 
 def health(engine: Engine) -> Health:
-    """Return the health of *engine*; that of one which does not report it is good."""
+    """Return the health of *engine*; an engine that does not report it counts as healthy."""
     return engine.health() if isinstance(engine, HasHealth) else Health()
 
 
 def drain(engine: Engine, progress: Progress) -> None:
-    """Let *engine* finish records in progress. Raise `EngineError` if it cannot."""
+    """Drain *engine*. Raise `EngineError` if it cannot finish records in progress."""
     if not isinstance(engine, Drains):
         raise EngineError(
             f"{engine.name} cannot finish records in progress; it is stopped at once"
@@ -313,17 +321,17 @@ def drain(engine: Engine, progress: Progress) -> None:
 
 
 def uncommitted(engine: Engine) -> int:
-    """Return how many records would be repeated if *engine* stopped now, if it is known."""
+    """Return the records that would be replayed if *engine* stopped now; 0 if unknown."""
     return engine.uncommitted() if isinstance(engine, Drains) else 0
 
 
 def node_needs(engine: Engine) -> NodeNeeds:
-    """Return what *engine* needs of nodes itself; nothing if its nodes are always the same."""
+    """Return the engine's own node requirements; the defaults if its nodes never change."""
     return engine.node_needs() if isinstance(engine, HasNodes) else NodeNeeds()
 
 
 def kafka(engine: Engine) -> KafkaAccess:
-    """Return how to connect to the Kafka of *engine*. Raise `EngineError` if it has none."""
+    """Return access to the Kafka of *engine*. Raise `EngineError` if it has none."""
     if not isinstance(engine, HasKafka):
         raise EngineError(f"{engine.name} does not use Kafka, so there are no dead letters")
     return engine.kafka()

@@ -1,4 +1,4 @@
-"""The protocol of a negotiator, which gets machines for an application and gives them back."""
+"""The protocol of a negotiator, which requests nodes from a cluster and gives them back."""
 
 from collections.abc import Collection
 from typing import Protocol
@@ -7,25 +7,24 @@ __all__ = ["Negotiator"]
 
 
 class Negotiator(Protocol):
-    """Asks whoever has machines for nodes. Nodes come and go some time after.
+    """Requests nodes from a cluster, and gives them back; nodes join and leave later.
 
-    Its methods may be called at any time, in any thread, and raise only `EngineError`.
+    Its methods are thread-safe, and raise only `EngineError`.
     """
 
     @property
     def wanted(self) -> int:
-        """How many nodes there should be: those asked for, without those given back."""
+        """The target number of nodes: those requested, without those given back."""
 
     def ask(self, number: int) -> None:
-        """Ask for *number* nodes in all; asking for as many again has no effect.
+        """Request *number* nodes in total. Idempotent.
 
-        Raise `EngineError` if that is fewer than wanted: `give_back` says which ones go.
+        Raise `EngineError` if that is below `wanted`: `give_back` chooses the nodes to leave.
         """
 
     def give_back(self, names: Collection[str]) -> None:
-        """Give back the nodes with these names, which are not replaced.
+        """Give back the nodes called *names*, without replacement. Idempotent.
 
-        They take no more work, finish what they have begun, and go. Giving a node back twice
-        has no further effect. Raise `EngineError`, and give nothing back, if there is no node
-        of that name.
+        They take no more work, finish their work in progress, and leave. Raise `EngineError`,
+        and give nothing back, if there is no node of that name.
         """
