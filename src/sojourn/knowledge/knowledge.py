@@ -42,24 +42,25 @@ _END_OF_BATCH = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a policy wants: an allocation, which may be the current one, and the reason.
-
-    *goal* is the goal in words, *wanted* the allocation that the load needs for it, whether or
-    not it is applied now. *offered* are the processors that the load keeps busy at each
-    operator, and *noise* is the relative error of that by chance.
-    """
+    """The allocation a policy asks for, and why."""
 
     allocation: Mapping[str, int]
+    """Processors by operator; may be the current allocation."""
     reason: str
     expected: Expected | None = None
+    """The prediction for *allocation*."""
     goal: str = ""
+    """The goal of the policy, in words."""
     wanted: Mapping[str, int] | None = None
+    """The allocation that the load needs for the goal, applied now or not."""
     offered: Mapping[str, float] = field(default_factory=dict)
+    """The offered load of each operator, in busy processors."""
     noise: Mapping[str, float] = field(default_factory=dict)
+    """The relative random error of *offered*."""
 
     @classmethod
     def of(cls, plan: Plan) -> "Wish":
-        """Return the wish that *plan* carries out."""
+        """Return the wish that *plan* fulfils."""
         return cls(allocation=plan.allocation, reason=plan.reason, expected=plan.expected)
 
 
@@ -68,9 +69,9 @@ _NONE = Wish(allocation={}, reason="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The new plan, the one it replaces, and the wish of the policy that it follows.
+    """A new plan, the plan it replaces, and the wish it is based on.
 
-    An order by hand follows no policy: its wish is the plan itself.
+    A manual order has no policy: its wish is derived from the plan.
 
     >>> before, after = Plan.here({"a": 2}), Plan.here({"a": 3}, reason="too slow")
     >>> decision = Decision(at_s=60, before=before, after=after)
@@ -99,7 +100,11 @@ class Decision:
 
     @property
     def kind(self) -> Kind:
-        """More processors, fewer, the same number elsewhere, only other nodes, or no change."""
+        """The change from *before* to *after*.
+
+        "up" and "down" change the total number of processors, "move" keeps the total, and
+        "nodes" changes only the node plan.
+        """
         if self.before == self.after:
             return "hold"
         more = self.after.processors - self.before.processors
@@ -112,24 +117,22 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """One turn of the loop: the observation, the decision and its cost.
-
-    *cost* is None if nothing was changed: the decision was to hold, the loop only recommends,
-    or the engine failed, and *failure* says why. *target* is the one at that time, if it may
-    change while the loop runs.
-    """
+    """One turn of the loop: the observation, the decision and its cost."""
 
     observation: Observation
     decision: Decision
     cost: Cost | None = None
+    """None if nothing changed: the loop held or only recommended, or the engine failed."""
     failure: str = ""
+    """Why the engine failed to apply the decision."""
     target: Target | None = None
+    """The target at that time, if it can change while the loop runs."""
 
     @classmethod
     def between_turns(
         cls, decision: Decision, cost: Cost | None = None, failure: str = ""
     ) -> "Episode":
-        """Return what was done between two turns: nothing was observed for it."""
+        """Return the episode of a change between two turns, which has no observation."""
         nothing = Observation.unusable(
             decision.at_s, decision.at_s, "not an observation of the loop"
         )
@@ -137,12 +140,12 @@ class Episode:
 
     @property
     def looked(self) -> bool:
-        """Whether it is a turn, not a command by hand between two turns."""
+        """Whether it is a turn with an observation, not a change between two turns."""
         return self.observation.lasted_s > 0
 
     @property
     def done(self) -> str:
-        """What was done: the kind of the decision, and whether it was only advised or failed.
+        """The outcome: the kind of the decision, and whether it was only advised or failed.
 
         `note` is an order between two turns (pause, resume, another target), or a warning.
         """
@@ -160,13 +163,13 @@ class Episode:
 
 
 class News:
-    """Tells a change or a new wish from a wish that is repeated at each turn."""
+    """Filters out wishes that are only repeated at each turn."""
 
     def __init__(self) -> None:
         self._wished: tuple[str, Plan] | None = None
 
     def __call__(self, episode: Episode) -> bool:
-        """Tell whether the turn differs from the one before."""
+        """Return whether the turn brings a change or a new wish."""
         wish = episode.done, episode.decision.after
         again, self._wished = wish == self._wished, wish
         if episode.done == "note":
@@ -178,15 +181,16 @@ class News:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionError:
-    """The error of predictions, relative to the measured times.
+    """The error of predictions, relative to the sum of the measured times.
 
-    Relative to the sum of the measured times: single ones, of few records, may be close to 0.
+    Relative to the sum because single times, of few records, may be close to 0.
 
     >>> PredictionError.over([(1.0, 2.0), (3.0, 2.0)])
     PredictionError(number=2, measured_s=4.0, mean=0.0, spread=0.5)
     """
 
     number: int
+    """The number of predictions."""
     measured_s: float
     """The sum of the measured times."""
     mean: float
@@ -222,32 +226,39 @@ class PredictionError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeNeed:
-    """Since when there were too few or too many nodes; None if they are as needed."""
+    """How long the number of nodes has been wrong; None while it is right."""
 
     more_since_s: float | None = None
+    """When more nodes were first needed."""
     fewer_since_s: float | None = None
+    """When fewer nodes were first needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """All that decisions are based on. `saw` and `did` add to it, and old turns are dropped.
+    """The input of decisions. Immutable: `saw` and `did` return extended copies.
 
-    *topology* has measured values instead of the declared ones: the rates of the last
-    observation, and service times averaged while they stayed the same. It is computed once per
-    look; a policy that decides on an average of several looks calls `measured` on that.
-    *midnight_s* is the time of day when the engine's clock was 0. *node_costs* are those that
-    were observed last.
+    The measured topology is computed once per look; a policy that decides on an average of
+    several looks calls `measured` on that average.
     """
 
     topology: Topology
+    """The measured topology: rates of the last observation, steady service times averaged."""
     plan: Plan
+    """The running plan."""
     episodes: tuple[Episode, ...] = ()
+    """The last *keep* episodes, oldest first."""
     seen: Observation | None = None
+    """The observation to decide on; None after the decision."""
     changed_at_s: float = 0.0
+    """When processors last changed, on the engine's clock."""
     midnight_s: float = 0.0
+    """The time of day when the engine's clock was 0."""
     node_need: NodeNeed = field(default_factory=NodeNeed)
     node_costs: NodeCosts = field(default_factory=NodeCosts)
+    """The node costs observed last."""
     keep: int = 240
+    """Episodes to keep."""
 
     def __post_init__(self) -> None:
         if self.keep < 1:
@@ -255,7 +266,7 @@ class Knowledge:
 
     @property
     def allocation(self) -> Mapping[str, int]:
-        """The processors of each operator now."""
+        """The current processors of each operator."""
         return self.plan.allocation
 
     @property
@@ -265,18 +276,18 @@ class Knowledge:
 
     @property
     def observations(self) -> tuple[Observation, ...]:
-        """The observations, oldest first; the last one is to be decided on."""
+        """The observations, oldest first; the last is the one to decide on, if there is one."""
         past = tuple(episode.observation for episode in self.episodes)
         return past if self.seen is None else (*past, self.seen)
 
     @property
     def pause_s(self) -> float:
-        """How long a change pauses operators, from the last ones; 0 before the first."""
+        """The median pause of the last few changes; 0 before the first."""
         pauses = [e.cost.pause_s for e in self.episodes if e.cost is not None]
         return median(pauses[-_LAST_CHANGES:]) if pauses else 0.0
 
     def saw(self, observation: Observation) -> "Knowledge":
-        """Return the knowledge with one more observation, to be decided on."""
+        """Return the knowledge with *observation* as the one to decide on."""
         topology, costs = self.topology, self.node_costs
         if observation.usable:
             costs = observation.node_costs
@@ -287,7 +298,7 @@ class Knowledge:
     def did(
         self, decision: Decision, cost: Cost | None = None, failure: str = ""
     ) -> "Knowledge":
-        """Return the knowledge after *decision*, whether or not it was applied."""
+        """Return the knowledge after *decision*, which was applied if it has a *cost*."""
         if self.seen is None:
             raise BadInput("there is no observation to decide on; call saw() first")
         episode = Episode(observation=self.seen, decision=decision, cost=cost, failure=failure)
@@ -301,7 +312,7 @@ class Knowledge:
         )
 
     def outcomes(self) -> list[tuple[Expected, Observation]]:
-        """Return predictions with the measurements that followed, if both are known.
+        """Return predictions with the measurements that followed, where both are known.
 
         Turns in which a change paused operators, or a batch ended, are left out: the model does
         not include pauses.
@@ -320,7 +331,7 @@ class Knowledge:
         ]
 
     def prediction_error(self) -> PredictionError | None:
-        """Return the prediction error of the target's statistic; None without predictions."""
+        """Return the prediction error of the target's statistic; None if there is none yet."""
         return PredictionError.over(
             [
                 (expected.seconds, measured_s(after, expected.statistic))
@@ -345,10 +356,10 @@ class Knowledge:
 
 
 def batch_ended(observations: Sequence[Observation]) -> bool:
-    """Tell whether a batch ended in the last of *observations*, and did not in each of them.
+    """Return whether a batch ended in the last of *observations*, and such ends are rare.
 
-    Records wait while a batch ends, which more processors do not change. An end may be in two
-    looks. If it is in more looks in a row, batches are so short that their cost is part of the
+    Records wait while a batch ends, and more processors would not help. One end may extend over
+    two looks. More looks with an end in a row mean short batches, whose cost is part of the
     latency.
 
     >>> quiet, end = (Observation(since_s=0, at_s=1, commits=n) for n in (0, 1))
