@@ -1,4 +1,8 @@
-"""The loop: observe, decide, act, remember. The engine has the clock; decisions are pure."""
+"""The loop: observe, decide, act, remember.
+
+`step` and `planned` are the pure decisions; `Loop` applies them to an engine, by whose clock it
+runs.
+"""
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,14 +35,14 @@ class Site:
     """Where processors may run."""
 
     nodes: Sequence[Node]
-    """The nodes that are there, also those that are being given back."""
+    """The nodes available now, including those that are being given back."""
     placer: Placer = round_robin
     bounds: NodeBounds = field(default_factory=NodeBounds)
-    """How many nodes there may be."""
+    """Limits on the number of nodes, and of processors on each."""
     unplaced: Collection[str] = ()
     """Operators that do not run on nodes of the application."""
     news: str = ""
-    """Nodes that came or went since the last decision, in words."""
+    """Nodes that joined or were lost since the last decision, in words."""
 
 
 def step(
@@ -49,16 +53,17 @@ def step(
     *,
     active: bool = True,
 ) -> tuple[Knowledge, Decision]:
-    """Return the knowledge with *observation*, and the decision: how many, where, which nodes.
+    """Return the knowledge with *observation*, and the decision on processors and nodes.
 
-    Unless it is *active* the policy only recommends. Nodes follow the processors that there
-    are: if something is to be done about them, that is the decision.
+    Unless the loop is *active*, the policy only recommends processors. Nodes are then still
+    scaled for the processors that run: if they have to change, that is the decision returned.
     """
     seen = knowledge.saw(observation)
     wish = unless_stalled(policy(seen), seen)
     known, decision = planned(seen, wish, site, seen.at_s)
     if active or dict(wish.allocation) == seen.plan.allocation:
         return known, decision
+    # Passive: plan again for the current allocation, which may still need other nodes.
     known, kept = planned(seen, _only_recommended(wish, seen), site, seen.at_s)
     return known, decision if kept.kind == "hold" else kept
 
@@ -66,7 +71,7 @@ def step(
 def planned(
     knowledge: Knowledge, wish: Wish, site: Site, at_s: float
 ) -> tuple[Knowledge, Decision]:
-    """Return the decision for *wish*: the nodes that it needs, and its processors on nodes."""
+    """Return the decision that fulfils *wish*: the nodes it needs, and where processors run."""
     before, allocation = knowledge.plan, dict(wish.allocation)
     placed = {name: k for name, k in allocation.items() if name not in site.unplaced}
     nodes, need = node_plan(knowledge, sum(placed.values()), site.nodes, site.bounds, at_s)
@@ -97,7 +102,7 @@ def _placement(
     site: Site,
     staying: Sequence[Node],
 ) -> Placement:
-    """Return where processors run; without nodes, they stay or are left open."""
+    """Return the placement; without nodes it is kept, or left open for a new allocation."""
     before = knowledge.plan
     if not (staying and placed):
         return before.placement if allocation == before.allocation else here(allocation)
@@ -115,7 +120,7 @@ def _only_recommended(wish: Wish, knowledge: Knowledge) -> Wish:
 
 
 def _moves(before: Plan, placement: Placement) -> str:
-    """Return where processors are from now on, in words."""
+    """Return the new nodes of processors, in words."""
     was_open = all(HERE in on for on in before.placement.values())
     names = {name: None for on in placement.values() for name in on if name != HERE}
     return f"processors {'run on' if was_open else 'move to'} {', '.join(names)}"
@@ -123,10 +128,11 @@ def _moves(before: Plan, placement: Placement) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Whether decisions are applied, and if not, *why*."""
+    """Whether the loop applies the decisions of its policy."""
 
     name: Literal["active", "passive", "paused", "failed", "ending"]
     why: str = ""
+    """Why decisions are not applied."""
 
     @property
     def active(self) -> bool:
@@ -140,10 +146,9 @@ ACTIVE, PASSIVE = Mode("active"), Mode("passive", "it was started to recommend o
 class Loop:
     """Controls a running application by *policy*, with a turn every *every_s*.
 
-    Unless *mode* is active it only recommends numbers of processors; where they run, and on
-    which nodes, it decides in every mode. `follow` changes policy and placer between turns.
-    *placer* puts processors on the nodes of the engine, of which there may be as many as
-    *bounds* say.
+    Unless *mode* is active, the loop only recommends numbers of processors; it places them and
+    scales nodes in every mode. `follow` changes policy and placer between turns. *placer* puts
+    processors on the nodes of the engine, whose number *bounds* limits.
     """
 
     def __init__(  # noqa: PLR0913 - a loop is told by name what differs from the usual
@@ -174,12 +179,12 @@ class Loop:
         return self._mode
 
     def follow(self, policy: Policy, mode: Mode = ACTIVE, placer: Placer | None = None) -> None:
-        """Decide by *policy* from the next turn on, and place by *placer*, if it is given."""
+        """Use *policy* and *mode* from the next turn on, and *placer* if given."""
         self._policy, self._mode = policy, mode
         self._placer = placer or self._placer
 
     def run(self, until_s: float = inf) -> Iterator[Episode]:
-        """Yield each turn, and what was done between turns, until the clock reaches *until_s*.
+        """Yield each turn, and changes between turns, until the clock reaches *until_s*.
 
         Raise `EngineError` if the engine fails many times in a row.
         """
@@ -193,17 +198,17 @@ class Loop:
             yield turn
 
     def continues(self, until_s: float = inf) -> bool:
-        """Tell whether there is time for another turn before *until_s*."""
+        """Return whether there is time for another turn before *until_s*."""
         # not `until_s` itself: a very short last turn would measure nothing
         return self._engine.now_s < until_s - 0.5 * self._every_s
 
     def turn(self) -> Episode:
-        """Observe, decide, act, and return the episode."""
+        """Observe, decide and act; return the episode."""
         return self.decide(self.look())
 
     def decide(self, observation: Observation) -> Episode:
-        """Decide on the last observation, act, and return the episode."""
-        # nodes that came or went meanwhile have changed where processors are
+        """Decide on *observation* and act; return the episode."""
+        # nodes that joined or left meanwhile have changed the placement
         self.set_from_outside(self._engine.plan)
         known, decision = step(
             self.knowledge,
@@ -217,7 +222,7 @@ class Loop:
         return self.knowledge.episodes[-1]
 
     def set_processors(self, allocation: Mapping[str, int], reason: str) -> Episode:
-        """Carry out an order by hand; return what was done between two turns.
+        """Apply a manual order between two turns; return its episode.
 
         Raise `EngineError` if the engine refuses it.
         """
@@ -230,9 +235,9 @@ class Loop:
         return Episode.between_turns(decision, cost)
 
     def follow_nodes(self) -> tuple[Episode, ...]:
-        """Decide where processors run after nodes have come or gone, without an observation.
+        """Place processors anew after nodes have joined or left, without an observation.
 
-        Return what was done between two turns, if anything was to be changed.
+        Return the episode, unless the plan stays the same.
         """
         self.set_from_outside(self._engine.plan)
         same = Wish(allocation=self.knowledge.allocation, reason="")
@@ -264,19 +269,22 @@ class Loop:
         )
 
     def set_from_outside(self, plan: Plan) -> None:
-        """Take over a plan that was applied between turns; moved processors are a change."""
+        """Adopt a plan that was applied between turns.
+
+        If processors changed or moved, it counts as a change; a new node plan alone does not.
+        """
         before = self.knowledge.plan
         if replace(plan, nodes=before.nodes) != before:
             self.knowledge = replace(self.knowledge, changed_at_s=self._engine.now_s)
         self.knowledge = replace(self.knowledge, plan=plan)
 
     def start_over(self) -> None:
-        """Continue with the running plan after a turn that failed half way."""
+        """Resume with the running plan after a turn that failed midway."""
         self.knowledge = replace(self.knowledge, plan=self._engine.plan, seen=None)
         self._last_s, self._failures = None, 0
 
     def look(self) -> Observation:
-        """Wait for the next turn, and return its observation.
+        """Wait for the next turn; return its observation.
 
         Raise `ApplicationStopped` if the application stopped, and `EngineError` if the engine
         fails many times in a row.
@@ -299,7 +307,7 @@ class Loop:
             pull, self._topology, every_s=self._every_s, last_s=self._last_s
         )
         self._last_s = pull.at_s
-        # The loop uses the time of the engine. The clocks of reports may jump, so only the
+        # The loop goes by the engine's clock. The clocks of reports may jump, so only the
         # length of their interval is used.
         lasted_s = observation.lasted_s if observation.usable else self._every_s
         return replace(
@@ -317,5 +325,5 @@ class Loop:
         try:
             return self._engine.apply(decision.after), ""
         except EngineError as error:
-            # The next turn wants the same, and tries again.
+            # not raised: the next turn decides the same, and retries
             return None, str(error)
