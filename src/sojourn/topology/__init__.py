@@ -9,7 +9,7 @@ __all__ = ["Arrival", "Dispatch", "Operator", "Route", "Topology"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the topology at first use: a host only checks names, and needs no numpy."""
+    """Import the topology on first use: hosts only check names, and need no numpy."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from sojourn.topology import topology  # noqa: PLC0415 - see above

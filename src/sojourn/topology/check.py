@@ -1,4 +1,4 @@
-"""Checks of single values; their errors name the place, the value and what to do."""
+"""Checks of single values; their errors name the place, the value and the remedy."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -46,7 +46,7 @@ def number(place: str, value: object) -> None:
 
 
 def numbers(place: str, values: object, *, example: str) -> None:
-    """Check that *values* maps names to such numbers."""
+    """Check that *values* maps valid names to numbers that pass `number`."""
     if not isinstance(values, Mapping):
         problem = f"{shown(values)} does not map operators to numbers"
         raise BadTopology(place, problem, f"write {example}")
@@ -81,7 +81,7 @@ def distinct(section: str, names: Iterable[str]) -> None:
 
 
 def known(place: str, targets: Iterable[str], operators: Mapping[str, object]) -> None:
-    """Check that every target is an operator."""
+    """Check that all *targets* are names of *operators*."""
     for target in targets:
         if target not in operators:
             names = ", ".join(list(operators)[:20])

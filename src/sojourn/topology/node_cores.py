@@ -1,4 +1,4 @@
-"""The cores of a cluster, node by node: processors compete for those of their own node."""
+"""The cores of a cluster by node: processors compete only for the cores of their own node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ __all__ = ["NodeCores", "in_turn"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCores:
-    """The cores of each of *nodes*, by name, in the order in which they get processors.
+    """The cores of the nodes of a cluster, including nodes that would be added.
 
-    If there are more than *per_node* processors for each of them, other nodes come, until there
-    are *most*. These are assumed to have as many cores as the nodes have on average.
+    Added nodes are assumed to have the average number of cores.
 
     >>> cluster = NodeCores(nodes={"left": 4, "right": 2}, per_node=4, most=4)
     >>> cluster.holding(8), cluster.holding(9), cluster.total
@@ -24,8 +23,11 @@ class NodeCores:
     """
 
     nodes: Mapping[str, float]
+    """Cores by node, in the order in which nodes get processors."""
     per_node: int = 0
+    """Processors per node, above which a node is added; 0 if none is added."""
     most: int = 0
+    """The maximum number of nodes."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.nodes, Mapping):
@@ -38,7 +40,7 @@ class NodeCores:
             raise BadNumber("cores", problem, "write more than 0, or leave it out")
 
     def holding(self, processors: float = inf) -> tuple[float, ...]:
-        """Return the cores of each node once there are as many as *processors* need."""
+        """Return the cores of each node when there are enough nodes for *processors*."""
         there = tuple(self.nodes.values())
         if self.per_node < 1 or self.most <= len(there):
             return there
@@ -48,12 +50,12 @@ class NodeCores:
 
     @property
     def total(self) -> float:
-        """The cores of all nodes that there may be."""
+        """The cores of the maximum number of nodes."""
         return sum(self.holding())
 
 
 def in_turn(processors: int, first: int, nodes: int) -> list[int]:
-    """Return how many *processors* are on each of *nodes* if placed in turn, from *first* on.
+    """Return the processors on each of *nodes* when placed round-robin, starting at *first*.
 
     >>> in_turn(5, 2, 3), in_turn(1, 4, 3)
     ([2, 1, 2], [0, 1, 0])

@@ -1,7 +1,7 @@
 """The topology of an application: operators connected by streams, checked.
 
-Records are frozen, and checked when they are made. Every field has the name and the meaning it
-has in a topology file (docs/reference/topology-file.md).
+Records are frozen, and checked on construction. Fields have the same names and meanings as in a
+topology file (docs/reference/topology-file.md).
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from sojourn.topology.variability import FanOut, Flow, arrival_scvs
 __all__ = ["Arrival", "Dispatch", "Operator", "Route", "Topology"]
 
 Dispatch = Literal["shared", "round_robin"]
-"""One queue for all processors, or one queue for each, filled in turn."""
+"""One queue for all processors, or one queue per processor, filled round-robin."""
 
 Route = Literal["each", "one_of"]
-"""Every target gets its mean number of records, or at most one target gets one record."""
+"""Each target gets its mean number of records, or at most one target gets one record."""
 
 # Shares are written with a few decimals, and sums of floats are rounded.
 _SUM_SLACK = 1e-6
@@ -37,12 +37,15 @@ _MOST_ERLANGS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A stream of root records from outside, *into* one operator or a share into each."""
+    """A stream of root records from outside."""
 
     name: str
     per_s: float
+    """Records per second."""
     into: str | Mapping[str, float]
+    """The operator it enters, or the share that enters at each."""
     scv: float = 1.0
+    """The scv of the gaps between records."""
 
     def __post_init__(self) -> None:
         place = check.name("arrivals", self.name)
@@ -68,30 +71,32 @@ class Arrival:
 class Operator:
     """An operator, which emits zero or more records for each record it serves.
 
-    *cpu_s* is the part of *service_s* that computes and needs a core; in the rest the processor
-    waits, for example for a database. If it is None, the operator needs no cores.
-    *hottest_key* is the share of the records that have the most frequent key, where records of
-    one key are served one after the other; 0 if nothing is read by key. *hottest_key_name* is
-    what it is called, for messages.
-
     >>> Operator(name="split", service_s=0.002, emits={"count": 8.5}).branches
     True
     """
 
     name: str
     service_s: float
+    """The mean service time on a processor of speed 1."""
     service_scv: float = 1.0
     emits: Mapping[str, float] = field(default_factory=dict)
+    """The mean number of records sent to each operator, per record served."""
     route: Route = "each"
     arrival_scv: float | None = None
+    """The measured scv of the arrivals; None derives it from the incoming streams."""
     dispatch: Dispatch = "shared"
     transfer_s: float = 0.0
+    """The network time of a record to this operator."""
     min_processors: int = 1
     max_processors: int | None = None
     speed: float = 1.0
+    """The relative speed of its processors, by which *service_s* is divided."""
     cpu_s: float | None = None
+    """The part of *service_s* that needs a core; the rest waits. None needs no core."""
     hottest_key: float = 0.0
+    """The share of records with the most frequent key, served one at a time; 0: no keys."""
     hottest_key_name: str = ""
+    """That key, for messages."""
 
     def __post_init__(self) -> None:
         place = check.name("operators", self.name)
@@ -147,7 +152,7 @@ class Operator:
     def most_processors(self) -> int | None:
         """The most processors that are allowed and can be busy; None if there is no limit.
 
-        If all records have the same key, one is.
+        If all records have the same key, only one can be busy: it is *min_processors* then.
 
         >>> Operator(name="count", service_s=1, hottest_key=1).most_processors
         1
@@ -181,11 +186,8 @@ class Operator:
 class Topology:
     """Operators, the streams between them, and the arrivals from outside.
 
-    *cores* are shared by all operators, or by those on the same node of a cluster; None if they
-    are no limit.
-
-    Raise a `BadTopology` that names the place if an operator is unknown, nothing arrives,
-    or a loop sends back as many records as it receives.
+    Raise a `BadTopology` that names the place if an operator is unknown, nothing arrives, or
+    the gain of a loop is 1 or more.
 
     >>> vld = Topology(
     ...     name="vld",
@@ -207,6 +209,7 @@ class Topology:
     arrivals: tuple[Arrival, ...]
     operators: tuple[Operator, ...]
     cores: float | NodeCores | None = None
+    """Cores shared by all operators, or by those on the same node; None if not limited."""
 
     def __post_init__(self) -> None:
         text = self.name if isinstance(self.name, str) else ""
@@ -270,12 +273,12 @@ class Topology:
 
     @cached_property
     def fan_outs(self) -> Mapping[str, Mapping[str, FanOut]]:
-        """The records each operator sends to each other one, per record it serves."""
+        """The records sent from operator to operator, per record served."""
         return {operator.name: operator.fan_outs for operator in self.operators}
 
     @cached_property
     def gains(self) -> Mapping[str, Mapping[str, float]]:
-        """The mean numbers of `fan_outs`."""
+        """The means of `fan_outs`."""
         return {
             name: {target: fan_out.mean for target, fan_out in targets.items()}
             for name, targets in self.fan_outs.items()
@@ -317,6 +320,7 @@ class Topology:
         external: dict[str, list[Flow]] = {name: [] for name in self.operator}
         for arrival in self.arrivals:
             for target, share in arrival.shares.items():
+                # random splitting: see `sojourn.topology.variability`
                 scv = share * arrival.scv + max(0.0, 1 - share)
                 external[target].append(Flow(arrival.per_s * share, scv))
         scvs = arrival_scvs(
@@ -339,15 +343,15 @@ class Topology:
 
     @cached_property
     def branches(self) -> bool:
-        """Whether some record may have several children."""
+        """Whether any record may have several children."""
         return any(o.branches and self.rates[o.name] > 0 for o in self.operators)
 
     def with_operators(self, *changed: Operator) -> "Topology":
-        """Return the same topology with *changed* operators instead of those of their name."""
+        """Return a copy in which *changed* replace the operators of the same names."""
         operators = {**self.operator, **{operator.name: operator for operator in changed}}
         return replace(self, operators=tuple(operators.values()))
 
     def scaled(self, factor: float) -> "Topology":
-        """Return the same topology with *factor* times the arrival rates."""
+        """Return a copy with all arrival rates multiplied by *factor*."""
         faster = tuple(replace(a, per_s=a.per_s * factor) for a in self.arrivals)
         return replace(self, arrivals=faster)

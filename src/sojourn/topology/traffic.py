@@ -1,8 +1,8 @@
-"""Traffic equations: how many records reach each operator, loops included.
+"""Traffic equations: the rate of records at each operator, loops included.
 
-Operators are taken one strongly connected component at a time, in the order records flow.
-A component without a loop only adds up what flows in; a loop is a small linear system,
-λ = inflow + Gᵀλ, which has a finite answer exactly when the spectral radius of its gain
+Operators are solved one strongly connected component at a time, in the order records flow.
+Without a loop, the rate is the sum of the inflows; a loop is a small linear system,
+λ = inflow + Gᵀλ, which has a finite solution exactly when the spectral radius of its gain
 matrix G is below 1.
 """
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 __all__ = ["Gains", "components", "dies_out", "is_loop", "loop_gain", "rates"]
 
 Gains = Mapping[str, Mapping[str, float]]
-"""Mean records that an operator sends to each other one, per record it serves."""
+"""The mean number of records sent from operator to operator, per record served."""
 
 
 def components(gains: Gains) -> list[tuple[str, ...]]:
     """Return the strongly connected components, in the order that records reach them.
 
-    Tarjan's algorithm, without recursion so that a chain may have any length.
+    Tarjan's algorithm, without recursion, so that a chain may have any length.
 
     >>> components({"a": {"b": 1}, "b": {"c": 1, "a": 0.5}, "c": {}})
     [('a', 'b'), ('c',)]
@@ -30,6 +30,8 @@ def components(gains: Gains) -> list[tuple[str, ...]]:
     placed: set[str] = set()
     found: list[tuple[str, ...]] = []
 
+    # `low` starts as the order of discovery, and falls to the earliest operator on the path
+    # that can be reached. An operator whose `low` does not fall is the first of its component.
     def enter(operator: str) -> tuple[str, int, Iterator[str]]:
         low[operator] = len(low)
         path.append(operator)
@@ -54,19 +56,19 @@ def components(gains: Gains) -> list[tuple[str, ...]]:
                     found.append(tuple(path[start:]))
                     placed.update(path[start:])
                     del path[start:]
-    return found[::-1]
+    return found[::-1]  # Tarjan finds the last component first
 
 
 def is_loop(component: Sequence[str], gains: Gains) -> bool:
-    """Tell whether records can return to an operator within *component*."""
+    """Return whether records can return to an operator within *component*."""
     return len(component) > 1 or component[0] in gains[component[0]]
 
 
 def dies_out(component: Sequence[str], gains: Gains, *, critical: float = 1.0) -> bool:
-    """Tell whether the gain of a loop, as `loop_gain` gives it, is below *critical*.
+    """Return whether the gain of a loop, as computed by `loop_gain`, is below *critical*.
 
-    The gain itself is slow to compute for loops of hundreds of operators. Its spectral radius
-    is below 1 exactly when I - G has only positive pivots (an M-matrix).
+    Computing the gain is slow for loops of hundreds of operators. The spectral radius of G is
+    below 1 exactly when I - G has only positive pivots (an M-matrix).
 
     >>> dies_out(("a", "b"), {"a": {"b": 2}, "b": {"a": 0.5}})
     False
@@ -115,13 +117,14 @@ def rates(external: Mapping[str, float], gains: Gains) -> dict[str, float]:
 def _looped_rates(
     inflow: NDArray[np.float64], gain: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return λ = inflow + Gᵀλ, eliminating one operator of the loop after the other.
+    """Solve λ = inflow + Gᵀλ by eliminating one operator of the loop after the other.
 
-    What passed through an eliminated operator is then sent directly. Rates are only added, so
-    unlike a general solver this stays exact for gains of 1e9 and 1e-9.
+    Records through an eliminated operator are redirected to its targets. Rates are only added,
+    never subtracted, so unlike a general solver this stays exact for gains of 1e9 and 1e-9.
     """
     rates, gain = inflow.copy(), gain.copy()
     with np.errstate(all="ignore"):  # as in `dies_out`
+        # forward elimination, then back substitution
         for k in reversed(range(len(rates))):
             passed = gain[k, :k] / max(1 - gain[k, k], 0.0)
             rates[:k] += rates[k] * passed

@@ -1,10 +1,10 @@
 """The variability of the arrivals at each operator, where it is not measured.
 
 The second-moment companion of the traffic equations, in squared coefficients of variation
-(scv) and without reference to processors, so that a plan may change those freely:
+(scv). It does not depend on the number of processors, so plans can change that freely:
 
 - joining:  streams superpose weighted by their rates, c² = Σ (λⱼ/λ) cⱼ²
-- serving:  a stream leaves an operator as irregular as it came (exact for Poisson streams)
+- serving:  departures have the scv of the arrivals (exact for Poisson streams)
 - sending:  each record turning into X records gives c² = E[X] c² + Var[X] / E[X], of which
   the usual splitting formula p c² + 1 - p is the case of at most one record
 - looping:  inside a loop c² = 1
@@ -19,10 +19,11 @@ __all__ = ["FanOut", "Flow", "arrival_scvs"]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Records per second, and the scv of their gaps."""
+    """The rate and variability of a stream."""
 
     per_s: float
     scv: float
+    """The scv of the gaps between records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class FanOut:
     variance: float
 
     def __call__(self, flow: Flow) -> Flow:
-        """Return what *flow* turns into.
+        """Return the flow sent to the target when *flow* is served.
 
         >>> FanOut(mean=0.25, variance=0.1875)(Flow(100, scv=0.2))  # one in four, by chance
         Flow(per_s=25.0, scv=0.8)
@@ -54,8 +55,8 @@ def arrival_scvs(
 ) -> dict[str, float]:
     """Return the scv of the arrivals at each operator.
 
-    *fixed* has the measured ones; *order* lists each operator after those that feed it, except
-    for those in *looped*.
+    *fixed* are measured values. In *order* each operator follows those that feed it, except for
+    operators inside a loop, which are *looped*.
     """
     scvs: dict[str, float] = {}
     joined = {name: list(external.get(name, ())) for name in fan_outs}

@@ -1,7 +1,7 @@
 """Reads topology files.
 
-The records of `sojourn.topology` check their values; here their errors get the file and the
-line.
+The records of `sojourn.topology` check their values; this module adds file and line to their
+errors.
 """
 
 import json
@@ -82,7 +82,7 @@ def parse_topology(text: str, *, source: str = "topology") -> Topology:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A parsed file: plain values, and the line of each place."""
+    """A parsed file: plain values, and the line number of each place."""
 
     value: object
     lines: Mapping[str, int] = field(default_factory=dict)
@@ -117,12 +117,12 @@ def _topology(document: object) -> Topology:
 
 
 def _cores(value: Any) -> Any:  # noqa: ANN401 - the topology checks it
-    """Return the cores of one machine, or of each node."""
+    """Return the cores in total, or by node."""
     return NodeCores(nodes=value) if isinstance(value, Mapping) else value
 
 
 def _record(kind: type[Arrival | Operator], place: str, value: object) -> Mapping[str, Any]:
-    """Return the fields of a record without its name; the record checks the values."""
+    """Return the fields of a record without its name; their values are checked later."""
     given = _mapping(place, value, "write its fields, such as {service_s: 0.5}")
     known = [f for f in fields(kind) if f.name != "name"]
     required = [f.name for f in known if f.default is MISSING and f.default_factory is MISSING]
@@ -204,7 +204,8 @@ def _plain(
 ) -> Any:  # noqa: ANN401 - a file may hold anything
     """Return a YAML node as plain values, and add the line of each place to *lines*.
 
-    *made* has the values of nodes: one that is referred to many times is read once.
+    *made* caches values by node: a node with many aliases is converted once. Otherwise a small
+    file of nested aliases could expand to gigabytes.
     """
     if node is None:
         return None

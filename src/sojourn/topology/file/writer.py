@@ -1,4 +1,4 @@
-"""Writes topology files. A topology that is read back is equal, and gives the same plans."""
+"""Writes topology files, without loss: a topology that is read back is equal."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["topology_document", "topology_text", "write_topology"]
 
-# Other names are quoted: they might be numbers, or have a meaning in YAML.
+# Other names are quoted: YAML might read them as numbers or syntax.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_]|[A-Za-z_]")
 _WORDS = ("null", "true", "false")
 
@@ -86,7 +86,7 @@ def _default(field: Field[Any]) -> object:
 
 
 def _value(value: object) -> object:
-    if isinstance(value, NodeCores):  # nodes that may come are known while it runs alone
+    if isinstance(value, NodeCores):  # limits on added nodes are settings of the run
         return _value(value.nodes)
     if isinstance(value, Mapping):
         return {name: _number(number) for name, number in value.items()}
@@ -94,7 +94,7 @@ def _value(value: object) -> object:
 
 
 def _number(value: Any) -> int | float:  # noqa: ANN401 - a number of numpy has no plain type
-    """Return *value* as a Python number: a measured one may be of numpy."""
+    """Return *value* as a Python number: measured values may be numpy's."""
     return int(value) if isinstance(value, int) else float(value)
 
 
