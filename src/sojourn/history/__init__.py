@@ -1,7 +1,7 @@
 """The history of the loop in an SQLite file: written turn by turn, readable at any time.
 
-`HistoryFile` appends. `read` returns the `Knowledge` to continue with, `read_run` and
-`read_runs` the runs, `read_episodes` every turn. docs/guides/history.md has the tables.
+`HistoryFile` appends. `read` returns the `Knowledge` to resume with, `read_run` and `read_runs`
+return runs, and `read_episodes` yields every turn. docs/guides/history.md describes the tables.
 """
 
 from sojourn.history.reader import read, read_episodes, read_run, read_runs

@@ -1,4 +1,4 @@
-"""The SQLite file: its tables, how it is opened, and the errors if that fails."""
+"""The SQLite file of a history: its tables, connections and errors."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ _TABLES = (
         topology TEXT NOT NULL,
         plan TEXT
     )""",
-    # The columns are for queries; what is read back is `record` with the two sketches, because
-    # SQLite has no NaN, and only JSON can hold text that is not valid Unicode.
+    # The other columns are for queries; turns are read back from `record` and the two sketches,
+    # because SQLite has no NaN, and only JSON can hold text that is not valid Unicode.
     """CREATE TABLE turns (
         turn INTEGER PRIMARY KEY,
         run INTEGER NOT NULL REFERENCES runs (run),
@@ -66,8 +66,8 @@ def opened(
 ) -> sqlite3.Connection:
     """Return a connection to the history at *path*; to append, it is created if missing.
 
-    A file that another program writes is locked after *wait_s*.
-    Raise `BadFile` if there is no file to read, or it is not a history.
+    Raise `BadFile` if there is no file to read, it is not a history, or another program has
+    locked it for longer than *wait_s*.
     """
     try:
         if to == "append":
@@ -87,9 +87,9 @@ def opened(
             connection.row_factory = sqlite3.Row
             _check(connection, path, to=to)
             if to == "append":
-                # Readers see the last whole turn and do not block the writer. A turn survives a
-                # killed process; a power failure may lose the last ones, but does no damage:
-                # to keep them, each turn would have to wait for the disk.
+                # Readers see the last complete turn and do not block the writer. A turn
+                # survives a killed process; a power failure may lose the last few, but does not
+                # corrupt the file. To keep them, each turn would have to wait for the disk.
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
@@ -100,20 +100,20 @@ def opened(
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run a transaction: all changes inside are written, or none."""
+    """Run a transaction: commit on success, roll back on any exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        with suppress(sqlite3.Error):  # which SQLite may have done itself
+        with suppress(sqlite3.Error):  # SQLite may have rolled back by itself
             connection.execute("ROLLBACK")
         raise
 
 
 @contextmanager
 def refusals(path: Path, *, to: Literal["read", "append"]) -> Iterator[None]:
-    """Turn errors of SQLite into a `BadFile` that says what to do, or `DiskFull`."""
+    """Turn SQLite errors into `DiskFull`, or a `BadFile` with the remedy."""
     try:
         yield
     except sqlite3.Error as error:
@@ -142,12 +142,12 @@ _REFUSALS = {
 def _check(
     connection: sqlite3.Connection, path: Path, *, to: Literal["read", "append"]
 ) -> None:
-    """Check that it is a history of this format; to append, an empty file is initialised."""
+    """Check that it is a history of this format; initialise an empty file to append to."""
     if to == "append" and not _tables(connection):
         # a turn takes about 3 kB: smaller pages would stay half empty
         connection.execute("PRAGMA page_size = 16384")
         with transaction(connection):
-            if not _tables(connection):  # another process may have done it meanwhile
+            if not _tables(connection):  # another process may have created them meanwhile
                 for statement in _TABLES:
                     connection.execute(statement)
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", _META.items())

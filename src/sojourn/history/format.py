@@ -1,8 +1,8 @@
 """Serialises turns of the loop and plans, without loss.
 
 The text is strict JSON, which SQLite and other programs can read. JSON has no NaN and no
-infinity: they are written as `{"float": "nan"}`. What is read back may not be valid: then a
-ValueError, TypeError, KeyError, `BadAllocation`, or an error of `struct` or `zlib` is raised.
+infinity: they are written as `{"float": "nan"}`. Invalid input raises ValueError, TypeError,
+KeyError, `BadAllocation`, or an error of `struct` or `zlib`.
 """
 
 import json
@@ -30,19 +30,20 @@ from sojourn.measure.sketch import Sketch
 
 __all__ = ["episode_of", "plan_of", "record_text", "sketch_bytes", "sketch_of"]
 
-# All buckets, those that are not empty, the sum and the sum of squares.
+# The number of buckets, the number that are not empty, the sum, and the sum of squares.
 _HEAD = struct.Struct("<IIdd")
-# What a wish has in addition to a plan; the rest of it is written where that differs.
+# The fields of a wish that a plan lacks. The others are written only where they differ from the
+# plan after the decision.
 _OF_WISH = ("goal", "wanted", "offered", "noise")
 
 
 def record_text(record: Episode | Plan) -> str:
-    """Return *record*, without its sketches, as JSON."""
+    """Return *record* as JSON, without its sketches."""
     return json.dumps(_plain(record), allow_nan=False, separators=(",", ":"))
 
 
 def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
-    """Return the episode in *text*."""
+    """Return the episode parsed from *text*, with its two sketches."""
     turn = json.loads(text, object_hook=_number)
     seen, cost = turn["observation"], turn["cost"]
     return Episode(
@@ -68,12 +69,12 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
 
 
 def plan_of(text: str) -> Plan:
-    """Return the plan in *text*."""
+    """Return the plan parsed from *text*."""
     return _plan(json.loads(text, object_hook=_number))
 
 
 def sketch_bytes(sketch: Sketch) -> bytes:
-    """Return the filled buckets of *sketch*, compressed."""
+    """Return the non-empty buckets of *sketch*, compressed."""
     filled = np.flatnonzero(sketch.counts)
     head = _HEAD.pack(len(sketch.counts), len(filled), sketch.sum_s, sketch.sum_ss)
     buckets, counts = filled.astype("<u4"), sketch.counts[filled].astype("<i8")
@@ -81,7 +82,7 @@ def sketch_bytes(sketch: Sketch) -> bytes:
 
 
 def sketch_of(data: bytes) -> Sketch:
-    """Return the sketch in *data*."""
+    """Return the sketch decoded from *data*. Raise ValueError if its size differs."""
     plain = zlib.decompress(data)
     size, filled, sum_s, sum_ss = _HEAD.unpack_from(plain)
     counts = Sketch.empty().counts
@@ -131,7 +132,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
 
 
 def _inside(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
-    given = [field.name for field in fields(record) if field.init]  # the rest is derived
+    given = [field.name for field in fields(record) if field.init]  # others are derived
     inside = {name: getattr(record, name) for name in given}
     if isinstance(record, Decision):
         wish, carried_out = inside.pop("wish"), Wish.of(record.after)
@@ -143,7 +144,7 @@ def _inside(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
 
 
 def _number(found: dict[str, Any]) -> object:
-    """Return a number that JSON does not have; nothing else has text named `float`."""
+    """Decode NaN and infinity; no other object has a string field called `float`."""
     if found.keys() == {"float"} and isinstance(found["float"], str):
         return float(found["float"])
     return found

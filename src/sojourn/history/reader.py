@@ -1,6 +1,6 @@
-"""Reads histories, also while the loop writes them.
+"""Reads histories, also while the loop appends to them.
 
-All functions raise `BadFile` if there is no such file or run, or it cannot be read.
+All functions raise `BadFile` if the file or the run does not exist or cannot be read.
 """
 
 import sqlite3
@@ -21,16 +21,16 @@ from sojourn.topology import Topology
 
 __all__ = ["measured_topology", "read", "read_episodes", "read_run", "read_runs"]
 
-# The turns that are read at once.
+# Turns per query.
 _PAGE = 100
-# What invalid text and bytes raise.
+# Raised for invalid text and bytes.
 _DAMAGES = (ValueError, TypeError, LookupError, AttributeError, struct.error, zlib.error)
 
 
 def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
     """Return the knowledge after the last turn of a run, the last run by default.
 
-    It has the last *keep* turns, as in `Knowledge`, and the topology that these measured.
+    It has the last *keep* turns, and the topology measured in them.
     """
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
         number, begun = _run(connection, path, run)
@@ -40,6 +40,7 @@ def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
         rows = connection.execute(
             "SELECT * FROM turns WHERE run = ? ORDER BY turn DESC LIMIT ?", (number, keep)
         ).fetchall()
+        # the last change may be older than the turns that are kept
         for row in connection.execute(
             "SELECT * FROM turns WHERE run = ? AND kind IN ('up', 'down', 'move') "
             "AND pause_s IS NOT NULL ORDER BY turn DESC LIMIT 1",
@@ -67,7 +68,7 @@ def read_run(path: Path, run: int | None = None) -> tuple[int, Run]:
 
 
 def read_episodes(path: Path, *, run: int | None = None) -> Iterator[Episode]:
-    """Yield the turns of a run, the last by default, with those that are appended meanwhile."""
+    """Yield the turns of a run, the last by default, including turns appended meanwhile."""
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
         number, _ = _run(connection, path, run)
         last = -1
@@ -84,7 +85,8 @@ def read_episodes(path: Path, *, run: int | None = None) -> Iterator[Episode]:
 def measured_topology(path: Path, run: int | None = None) -> tuple[Topology, list[str]]:
     """Return the last measured topology of *run*, or of the last run that has one; and remarks.
 
-    Remarks name the source and what was not measured. Raise `BadFile` if there is none.
+    Remarks name the source, and operators with too few samples. Raise `BadFile` if no turn has
+    measurements.
     """
     runs = read_runs(path)
     for number in reversed(runs) if run is None else [run]:
@@ -143,7 +145,7 @@ def _episode(row: sqlite3.Row, path: Path) -> Episode:
 
 @contextmanager
 def _damage(path: Path, what: str) -> Iterator[None]:
-    """Name the row that is not valid."""
+    """Turn decoding errors into a `BadFile` that names the row, *what*."""
     try:
         yield
     except (*_DAMAGES, BadInput) as error:

@@ -19,19 +19,21 @@ __all__ = ["Run", "run_columns", "run_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The settings of a run of the loop.
-
-    *topology* is the declared one, *plan* the initial one, *started_at* the wall-clock time
-    when the engine's clock was 0, *policy* a description, *midnight_s* as in `Knowledge`.
-    """
+    """The settings of a run of the loop."""
 
     topology: Topology
+    """The declared topology."""
     plan: Plan
+    """The initial plan."""
     started_at: datetime
+    """The wall-clock time when the engine's clock was 0."""
     every_s: float
+    """The time between two turns."""
     policy: str
+    """A description of the policy."""
     target: Target | None = None
     midnight_s: float = 0.0
+    """The time of day when the engine's clock was 0."""
 
     def __post_init__(self) -> None:
         if not 0 < self.every_s < inf:
@@ -46,7 +48,7 @@ class Run:
 
 
 def run_columns(run: Run) -> dict[str, str | float | None]:
-    """Return the row of *run*."""
+    """Return *run* as a row of the table `runs`."""
     target = run.target
     return {
         "started_at": run.started_at.isoformat(),
@@ -62,7 +64,7 @@ def run_columns(run: Run) -> dict[str, str | float | None]:
 
 
 def run_of(row: sqlite3.Row, source: str) -> Run:
-    """Return the run of a row; its topology is checked like a topology file."""
+    """Return the run of a row, whose topology is checked like a topology file."""
     aims = row["target_statistic"] is not None
     return Run(
         topology=parse_topology(row["topology"], source=source),

@@ -17,11 +17,11 @@ __all__ = ["HistoryFile"]
 
 
 class HistoryFile:
-    """A history at *path* to append to: a new file, or one with earlier runs.
+    """Appends to the history at *path*: a new file, or one with earlier runs.
 
-    Each turn is a transaction, so a killed process loses the current turn only. With
-    *most_turns* the oldest are deleted. It waits *wait_s* for another program that writes. A
-    context manager: leaving it closes the file.
+    Each turn is a transaction, so a killed process loses only the current turn. *most_turns*
+    limits the turns kept: the oldest are deleted. A lock of another program is waited for, up
+    to *wait_s*. A context manager: leaving it closes the file.
 
         with HistoryFile(path) as history:
             history.begin(Run(...))
@@ -39,7 +39,7 @@ class HistoryFile:
         self._connection = opened(path, to="append", wait_s=wait_s)
 
     def begin(self, run: Run) -> int:
-        """Begin *run*, to which all turns appended from now on belong; return its number."""
+        """Begin *run*, to which turns are appended from now on; return its number."""
         row = run_columns(run)
         with refusals(self._path, to="append"), transaction(self._connection):
             if self._most_turns is not None:
@@ -50,7 +50,7 @@ class HistoryFile:
         return self._run
 
     def append(self, episode: Episode) -> None:
-        """Write one turn of the run; when this returns it is in the file."""
+        """Append a turn to the current run; it is committed when this returns."""
         if self._run is None:
             raise BadInput("no run has begun; call begin() first")
         row = {"run": self._run, **_columns(episode)}
@@ -61,10 +61,10 @@ class HistoryFile:
                 self._connection.execute("DELETE FROM turns WHERE turn <= ?", (oldest,))
 
     def close(self) -> None:
-        """Close the file, which is then a single plain file. Closing twice is allowed."""
+        """Close the file, and merge its write-ahead log into it. Idempotent."""
         with suppress(sqlite3.Error):
-            # Without its write-ahead log it can be copied, and read in a read-only folder. This
-            # fails while another process has it open, which does no harm.
+            # Without a write-ahead log the file can be copied, and read in a read-only folder.
+            # This fails while another process has it open, which does no harm.
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
