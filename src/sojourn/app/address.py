@@ -1,4 +1,4 @@
-"""The topology at an address: of a file, standard input, or an application."""
+"""Loads the topology at an address: a file, standard input, or an application."""
 
 import sys
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ def topology_at(
 ) -> Topology:
     """Return the topology at *address*, with *rates* for its arrivals.
 
-    If rates only matter *in proportion*, an application with a single source needs none.
-    Raise a `BadInput` that names the rates and service times that are missing.
+    If only the proportion of rates matters (*in_proportion*), an application with a single
+    source needs none. Raise a `BadInput` that names missing rates and service times.
     """
     if address == "-":
         return with_rates(parse_topology(sys.stdin.read(), source="standard input"), rates)
@@ -43,17 +43,17 @@ def topology_at(
 
 
 def parts_at(address: str) -> tuple[Part, ...]:
-    """Return the parts of the application at *address*; a topology has none."""
+    """Return the parts of the application at *address*; a topology file has none."""
     return parts_of(load_here(address)) if is_application(address) else ()
 
 
 def is_application(address: str) -> bool:
-    """Tell whether *address* is an application, and not a file."""
+    """Return whether *address* names an application, not a file."""
     return is_address(address) and not Path(address).exists()
 
 
 def load_here(address: str) -> App:
-    """Return the application at *address*, which may be in the current folder."""
+    """Return the application at *address*, importable from the current folder too."""
     import_from_here(address)
     return load(address)
 
@@ -65,7 +65,7 @@ def import_from_here(name: str) -> None:
 
 
 def with_rates(topology: Topology, rates: Mapping[str, float]) -> Topology:
-    """Return *topology* with *rates* for the arrivals they name.
+    """Return *topology* with *rates* by arrival or source.
 
     A source that several operators read has an arrival for each: `source to reader`.
     """
@@ -80,7 +80,7 @@ def with_rates(topology: Topology, rates: Mapping[str, float]) -> Topology:
 
 
 def _check_known(app: App, address: str, rates: Mapping[str, float]) -> None:
-    """Raise a `BadApplication` that names what is missing for a plan, and how to give it."""
+    """Raise a `BadInput` that names unknown sources, or missing rates and service times."""
     for name in rates:
         if name not in app.sources:
             known = ", ".join(app.sources)

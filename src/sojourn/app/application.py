@@ -30,13 +30,13 @@ Readable: TypeAlias = Stream | AppOperator
 """A stream, or an operator that writes exactly one."""
 
 Samples: TypeAlias = Callable[[int], Iterable[tuple[object, ...]]]
-"""Returns records of a source to try the application with: the same for the same seed."""
+"""Generates sample records of a source from a seed; the same seed gives the same records."""
 
 Added = TypeVar("Added", bound=AppOperator)
 
 
 class App:
-    """An application: streams and operators, each checked when it is added.
+    """An application: streams and operators, each validated when it is added.
 
     >>> app = App("wordcount")
     >>> lines = app.source("lines", schema="line string")
@@ -59,12 +59,12 @@ class App:
         streams: Literal["in_memory", "durable"] = "in_memory",
         id_window: int = 100_000,
     ) -> None:
-        """Begin an application.
+        """Create an application called *name*.
 
-        Records pass from function to function in memory, unless *streams* are "durable":
-        then all go through Kafka, where others can read them, and operators recover apart.
-        In states, a record counts once whose id, given by its producer, is among the last
-        *id_window* of its partition.
+        Records pass from function to function in memory, unless *streams* are "durable": then
+        all streams go through Kafka, where other programs can read them, and operators recover
+        independently. Operators with state drop duplicates whose producer-assigned id is among
+        the last *id_window* of their partition.
         """
         check_name("name", name)
         if streams not in ("in_memory", "durable"):
@@ -101,7 +101,7 @@ class App:
 
     @property
     def samples(self) -> Mapping[str, Samples]:
-        """What makes sample records, by source."""
+        """The generators of sample records, by source."""
         return MappingProxyType(self._samples)
 
     @property
@@ -110,9 +110,9 @@ class App:
         return MappingProxyType(self._required)
 
     def topic(self, stream: str) -> str:
-        """Return the Kafka topic of a stream, or of a sink.
+        """Return the Kafka topic of a stream or a sink.
 
-        A sink that is not deduplicated has the topic of its stream.
+        A sink without deduplication uses the topic of its stream.
         """
         sink = self._sinks.get(stream)
         if sink is not None and not sink.deduplicate:
@@ -129,12 +129,11 @@ class App:
         samples: Samples | None = None,
         format: Avro | None = None,  # noqa: A002 - the word for it
     ) -> Stream:
-        """Add a stream that enters from outside, and return it.
+        """Add a stream from outside, and return it.
 
         Its records come from the Kafka *topic*, which must exist unless *create* is True. The
-        default topic is `application.stream`, which is created. *samples* is called with a seed
-        and returns records to try the application with, which `sojourn feed` sends. Without a
-        *format* records are JSON.
+        default topic is `application.stream`, which is created. *samples* generates records
+        from a seed for trials: `sojourn feed` sends them. Without a *format* records are JSON.
         """
         stream = self._streams.new("sources", name, schema, format)
         if topic is not None:
@@ -156,10 +155,10 @@ class App:
         format: Avro | None = None,  # noqa: A002 - the word for it
         durable: bool = False,
     ) -> Stream:
-        """Add a stream before the operators that write it, and return it: needed for loops.
+        """Declare a stream before the operators that write it, and return it; loops need this.
 
-        A *durable* one goes through Kafka: what is in it is kept there, others can read it, and
-        the operators before and after it recover independently of each other.
+        A *durable* stream goes through Kafka: its records are kept there, other programs can
+        read them, and the operators before and after it recover independently.
         """
         stream = self._streams.new("streams", name, schema, format, durable=durable)
         self._streams.named[name] = stream
@@ -175,10 +174,9 @@ class App:
     ) -> None:
         """Make a stream an output of the application.
 
-        After a failure a record may be written twice. With *deduplicate* the topic
-        `application.name` gets each record once; the *name* must then not be that of a stream.
-        Of records that producers have named, those with one of the last *window* ids are
-        dropped.
+        Delivery is at least once: after a failure a record may be written again. With
+        *deduplicate* the topic `application.name` gets each record once; *name* must then
+        differ from all streams. Of ids assigned by producers, the last *window* are compared.
         """
         stream = self._streams.known("sinks", reads).plain
         name = stream.name if name is None else name
@@ -210,18 +208,20 @@ class App:
 
         If *reads* is one stream, the function is called with the columns of a record; if it is
         a list, with the name of the stream and the record. If *emits* is columns, the function
-        yields records of a stream with the operator's name; if it maps names to streams, pairs
-        of name and record. *set_up* is called once per processor, and its result is passed as
-        the first argument. With `record_id=True` the id of the record comes before its columns:
-        the same when it is processed again after a failure, and no other record's. *format* is
-        that of the stream whose columns *emits* is; if *durable*, it goes through Kafka.
+        yields records of a stream with the operator's name; if it maps names to streams, it
+        yields pairs of name and record. *format* and *durable* apply to the stream whose
+        columns *emits* gives: its encoding, and whether it goes through Kafka.
+
+        *set_up* is called once per processor, and its result is passed as the first argument.
+        With `record_id=True` the id of the record is passed before its columns: unique, and the
+        same if the record is processed again after a failure.
 
         An operator that reads by key may keep a `state` for each key, declared by defaults or
-        in DDL: a dictionary, which is passed before the record and can be changed. What a
-        function changes counts together with what it yields, or not at all if it raises.
+        in DDL: a mutable dictionary, passed before the record. Changes to the state and yielded
+        records are committed together, or discarded together if the function raises.
         `state.remind` calls it again for the key; `ttl_s` removes states that do not change.
-        With `nulls=True` it gets messages whose value is null, as compacted topics have them:
-        of the columns only those of the key have a value.
+        With `nulls=True` it receives messages whose value is null, as in compacted topics: only
+        the columns of the key have values.
         """
 
         def add(function: Function) -> PythonOperator:
@@ -268,10 +268,10 @@ class App:
         durable: bool = False,
         **settings: Unpack[Settings],
     ) -> NativeOperator:
-        """Add an operator of Spark SQL expressions, one record out per record in; return it.
+        """Add a projection in Spark SQL, one record out per record in, and return the operator.
 
         *emits* gives the types of the columns; it is required if a Python operator reads them.
-        Next to functions it runs in their query, unless it is *durable*: then it is a query of
+        A projection next to functions runs in their query. With *durable* it runs in a query of
         its own, and its records go through Kafka.
         """
         read = self._native(name, reads)
@@ -298,8 +298,8 @@ class App:
     def check(self) -> None:
         """Raise `BadApplication` if the application cannot be started.
 
-        That is if `check_graph` does, or the columns of a stream do not fit its format. A
-        schema registry is asked.
+        Includes `check_graph`, and checks that the columns of each stream fit its format, for
+        which it may query a schema registry.
         """
         self.check_graph()
         for name, stream in self._streams.named.items():
@@ -321,7 +321,7 @@ class App:
         Values *measured* at an operator override its hints. Raise `BadApplication` if neither
         has its service time.
         """
-        # it imports numpy, which a host does not need
+        # imported here because it imports numpy, which a host does not need
         from sojourn.app.as_topology import as_topology  # noqa: PLC0415
 
         self.check_graph()

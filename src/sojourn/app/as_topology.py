@@ -1,4 +1,4 @@
-"""The topology of an application, for planner and simulator."""
+"""Derives the topology of an application, for planner and simulator."""
 
 from collections.abc import Mapping
 
@@ -16,10 +16,10 @@ __all__ = ["as_topology"]
 def as_topology(
     app: App, rates: Mapping[str, float], measured: Mapping[str, Hints]
 ) -> Topology:
-    """Return the topology of *app* where its sources send at *rates*.
+    """Return the topology of *app* with *rates* by source.
 
-    Without a hint an operator sends one record to each stream. A stream counts once for each
-    operator that reads it, also for one that reads it by broadcast.
+    Without a hint an operator sends one record to each stream per record it reads. A stream
+    counts once for each operator that reads it, even by broadcast.
     """
     _check_names("rates", rates, app.sources, "source")
     _check_names("measured", measured, app.operators, "operator")
@@ -40,7 +40,7 @@ def as_topology(
 
 
 def _arrivals(app: App, source: str, per_s: float) -> list[Arrival]:
-    """Return one arrival for each operator that reads *source*: each gets all records."""
+    """Return an arrival for each operator that reads *source*: each reads all records."""
     into = readers(source, app.operators)
     names = [source] if len(into) == 1 else [f"{source} to {reader}" for reader in into]
     return [

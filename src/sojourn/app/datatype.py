@@ -1,4 +1,4 @@
-"""Types of columns: those of Spark, under Spark's names."""
+"""The types of columns, with Spark's names."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,15 +36,15 @@ SYNONYMS: dict[str, AtomName] = {
     "real": "float",
     "timestamp_ltz": "timestamp",
 }
-"""The names that Spark accepts for types without parameters, and the one used here."""
+"""Spark's names for types without parameters, mapped to the canonical name."""
 
 MOST_DIGITS = 38
-"""The most digits of a decimal in Spark."""
+"""The maximum precision of a decimal in Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A type without parts: text, a number, a time, bytes."""
+    """A simple type: text, a number, a time, bytes."""
 
     name: AtomName
 
@@ -54,7 +54,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """Exact numbers of *precision* digits, *scale* of them after the point."""
+    """Exact numbers with *precision* digits, *scale* of them after the decimal point."""
 
     precision: int = 10
     scale: int = 0
@@ -80,7 +80,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A dict of values by key. The key is a type without parts."""
+    """A dict of values by key, whose type must be an `Atom` or a `Decimal`."""
 
     key: "DataType"
     value: "DataType"
@@ -96,11 +96,12 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column, or a part of a struct. *nullable* says whether it may be None."""
+    """A column, or a field of a struct."""
 
     name: str
     type: "DataType"
     nullable: bool = True
+    """Whether the value may be None."""
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable():
@@ -114,13 +115,13 @@ class Field:
         return str(self.type) if self.nullable else f"{self.type} not null"
 
     def inside(self) -> str:
-        """Return the field as it is written inside a struct."""
+        """Return the field in the DDL syntax of a struct, with a colon."""
         return f"{quoted(self.name)}: {self._rest()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Named parts: a tuple in this order."""
+    """Named fields; a value is a tuple in this order."""
 
     fields: tuple[Field, ...]
 
@@ -144,7 +145,7 @@ DataType: TypeAlias = Atom | Decimal | Array | Map | Struct
 
 
 def quoted(name: str) -> str:
-    """Return *name* as Spark accepts it: in backticks unless it is plain.
+    """Return *name* as an identifier in Spark's DDL, in backticks where necessary.
 
     >>> quoted("word"), quoted("no. of `words`")
     ('word', '`no. of ``words```')
@@ -155,7 +156,7 @@ def quoted(name: str) -> str:
 
 
 def nested(kind: DataType) -> Iterator[DataType]:
-    """Yield *kind* and every type inside it."""
+    """Yield *kind* and all types nested in it."""
     yield kind
     match kind:
         case Array(element):

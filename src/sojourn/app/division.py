@@ -1,8 +1,8 @@
-"""How an application is divided: which streams are in Kafka, and which operators run together.
+"""Divides an application: which streams go through Kafka, and which operators run together.
 
-Functions that streams outside of Kafka connect are a group. A projection next to a group runs
-in its query, if no stream has to be in Kafka for it: one that changes what the group alone
-reads, or one that makes a sink of what the group writes.
+Functions that are connected by streams outside of Kafka form a group. A projection next to a
+group runs in its query if that needs no further stream in Kafka: before the group, if the group
+alone reads its result; behind it, if it makes a sink of a stream that the group writes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,19 +23,19 @@ Group = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Division:
-    """The *groups* of functions, and the streams that operators read from *kafka*.
-
-    Projections *before* and *behind* a group run in its query: the group, by their names.
-    """
+    """The division of an application into groups of functions."""
 
     kafka: frozenset[str]
+    """The streams that operators read from Kafka."""
     groups: Sequence[Group]
     before: Mapping[str, Group] = field(default_factory=dict)
+    """Projections that run in the query of the group that reads them, with that group."""
     behind: Mapping[str, Group] = field(default_factory=dict)
+    """Projections that run in the query of the group that they read, with that group."""
 
 
 def divided(app: "App") -> Division:
-    """Return how *app* is divided: with as few streams in Kafka as can be."""
+    """Return the division of *app* with the fewest streams in Kafka."""
     if app.durable_streams:
         kafka = frozenset(app.streams)
         return Division(kafka=kafka, groups=_connected(app, kafka))
@@ -45,20 +45,21 @@ def divided(app: "App") -> Division:
         if isinstance(operator, NativeOperator) and operator.kind == "project"
     }
     behind = [name for name in projections if _may_be_behind(app, projections[name])]
+    # Candidates are dropped until each of the rest has a group.
     while True:
         kafka = _in_kafka(app, behind)
         groups = _connected(app, kafka)
         found = {name: _group_before(app, groups, projections[name], kafka) for name in behind}
         if all(found.values()):
             break
-        # what those read is in Kafka then, and that may divide a group
+        # the streams that the others read move to Kafka, which may split a group
         behind = [name for name in behind if found[name]]
     before = _before(app, groups, [o for name, o in projections.items() if name not in found])
     return Division(kafka=kafka - before.keys(), groups=groups, before=before, behind=found)
 
 
 def _in_kafka(app: "App", behind: Sequence[str]) -> frozenset[str]:
-    """Return the streams in Kafka where the projections *behind* groups run with them."""
+    """Return the streams in Kafka if the projections *behind* groups run in their queries."""
     native = [
         operator
         for name, operator in app.operators.items()
@@ -78,7 +79,7 @@ def _functions(app: "App") -> list[str]:
 
 
 def _connected(app: "App", kafka: frozenset[str]) -> list[Group]:
-    """Return the functions that streams outside of Kafka connect, in groups."""
+    """Return the groups of functions that streams outside of Kafka connect."""
     functions = _functions(app)
     groups = {name: {name} for name in functions}
     for name in functions:
@@ -98,7 +99,7 @@ def _connected(app: "App", kafka: frozenset[str]) -> list[Group]:
 
 
 def _may_be_behind(app: "App", projection: NativeOperator) -> bool:
-    """Tell whether a projection makes a sink, and nothing else, of what functions write."""
+    """Return whether a projection only makes a sink of a stream that functions write."""
     (read,), made, functions = projection.reads, projection.stream, _functions(app)
     return (
         made.name in _sinks(app)
@@ -113,9 +114,9 @@ def _may_be_behind(app: "App", projection: NativeOperator) -> bool:
 def _group_before(
     app: "App", groups: Sequence[Group], projection: NativeOperator, kafka: frozenset[str]
 ) -> Group:
-    """Return the group that alone writes what a projection reads; empty if there is none."""
+    """Return the only group that writes the input of a projection; empty if there is none."""
     read = projection.reads[0].name
-    if read in kafka:  # others read it there, or write it
+    if read in kafka:  # other operators read or write it there
         return ()
     return _around(groups, writers(read, app.operators))
 
@@ -123,10 +124,10 @@ def _group_before(
 def _before(
     app: "App", groups: Sequence[Group], projections: Sequence[NativeOperator]
 ) -> dict[str, Group]:
-    """Return the projections whose stream one group alone reads, with that group.
+    """Return the projections whose stream is read by one group only, with that group.
 
-    A record that enters a part is one record there, so nobody else of the group may read what
-    the projection reads.
+    A record that enters a part is one record there, so the group must not read the input of the
+    projection a second time: neither in a function nor through another projection.
     """
     found: dict[str, Group] = {}
     for projection in projections:
@@ -143,7 +144,7 @@ def _before(
 
 
 def _around(groups: Sequence[Group], names: Sequence[str]) -> Group:
-    """Return the group that has all of *names*; empty if none has, or there are no names."""
+    """Return the group that contains all *names*; empty if none does, or *names* is empty."""
     return next((group for group in groups if names and set(names) <= set(group)), ())
 
 

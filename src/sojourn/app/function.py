@@ -1,4 +1,4 @@
-"""Checks of an operator's function, before anything starts."""
+"""Checks the functions of an operator before the application starts."""
 
 import inspect
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from sojourn.text import shown
 
 __all__ = ["check_function", "check_samples", "check_set_up"]
 
-# Of arguments that can only be passed by position, the name is nobody's business.
+# Only arguments of the second kind have to be called as their column.
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -22,8 +22,8 @@ def check_function(
 ) -> None:
     """Raise `BadApplication` unless *function* takes *arguments*, and yields if it *emits*.
 
-    The last arguments are *columns*, and are called so: they are passed by position, and one
-    that is called otherwise would have the values of another column. A function that emits
+    The last arguments are *columns* and must have their names: they are passed by position, so
+    a different name suggests that the function expects another column. A function that emits
     nothing need not be a generator.
     """
     _check_plain(place, function, "put @app.operator(…) before a def")
@@ -42,13 +42,13 @@ def check_function(
 
 
 def check_set_up(place: str, set_up: object) -> None:
-    """Raise `BadApplication` unless *set_up* can be called without arguments."""
+    """Raise `BadApplication` unless *set_up* is callable without arguments."""
     _check_plain(place, set_up, "give the function itself, not what it returns")
     _check_arguments(place, set_up, ())
 
 
 def check_samples(place: str, samples: object) -> None:
-    """Raise `BadApplication` unless *samples* can be called with a seed."""
+    """Raise `BadApplication` unless *samples* is callable with a seed."""
     _check_plain(place, samples, "give a function of a seed that yields records")
     _check_arguments(place, samples, ("seed",))
 
@@ -62,7 +62,7 @@ def _check_plain(place: str, function: object, way_out: str) -> None:
 
 
 def _check_names(place: str, function: object, columns: Sequence[str], *, before: int) -> None:
-    """Raise `BadApplication` if an argument is not called as the column that it gets."""
+    """Raise `BadApplication` if an argument does not have the name of its column."""
     try:
         parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -80,7 +80,7 @@ def _check_names(place: str, function: object, columns: Sequence[str], *, before
 
 
 def _is_called(name: str, column: str) -> bool:
-    """Tell whether an argument is for a column.
+    """Return whether the name of an argument matches its column.
 
     >>> [_is_called(name, "class") for name in ("class_", "Class", "_", "_unused", "word")]
     [True, True, True, True, False]

@@ -1,4 +1,4 @@
-"""Checks of how operators and streams are connected."""
+"""The graph of operators and streams, and its checks."""
 
 from collections.abc import Iterable, Mapping
 
@@ -50,7 +50,7 @@ def writers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
 
 
 def _reached(sources: Iterable[str], operators: Mapping[str, AppOperator]) -> set[str]:
-    """Return the operators that records can reach."""
+    """Return the operators that records from *sources* can reach."""
     reached: set[str] = set()
     waiting = list(sources)
     while waiting:

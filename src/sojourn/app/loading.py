@@ -1,8 +1,8 @@
 """Loads an application by its address: `package.module:app`, or the path of a topology file.
 
-Functions are not pickled. A host imports the module, and finds each function by the name of its
-operator; so models and connections are created where they are used. A topology file has no
-functions: its operators only wait.
+Functions are not pickled: a host imports the module and looks up each function by the name of
+its operator, so models and connections are created in the process that uses them. A topology
+file has no functions: its operators only wait.
 """
 
 import os
@@ -25,12 +25,12 @@ _FILES = (".yaml", ".yml", ".json")
 
 
 def is_address(text: str) -> bool:
-    """Tell whether *text* is the address of an application, not of a file."""
+    """Return whether *text* is the address of an application, not of a file."""
     return topology_file(text) is None and _ADDRESS.fullmatch(text) is not None
 
 
 def topology_file(address: str) -> Path | None:
-    """Return the path of the topology file at *address*; None of an application in Python.
+    """Return the path of the topology file at *address*; None for a Python application.
 
     >>> topology_file("examples/vld.yaml").name, topology_file("shop.orders:app")
     ('vld.yaml', None)
@@ -39,10 +39,10 @@ def topology_file(address: str) -> Path | None:
 
 
 def load(address: str) -> App:
-    """Return the application at `package.module:app`, after checking it.
+    """Import and check the application at `package.module:app`.
 
-    For the path of a topology file it is a stand-in. Raise a `BadInput` if there is none, or
-    hosts could not load it.
+    For the path of a topology file, return a stand-in. Raise a `BadInput` if there is no
+    application, or hosts could not load it.
     """
     if (file := topology_file(address)) is not None:
         # they import numpy and yaml, which a host of an application in Python does not need
@@ -69,7 +69,7 @@ def load(address: str) -> App:
 
 
 def import_path() -> str:
-    """Return the `PYTHONPATH` with which another process finds what this one can import."""
+    """Return a `PYTHONPATH` that lets another process import the same modules as this one."""
     return os.pathsep.join(str(Path.cwd() / path) for path in sys.path)
 
 

@@ -1,4 +1,4 @@
-"""Valid names of applications, streams and operators, and lengths of windows of ids."""
+"""Checks of names of applications, streams and operators, and of lengths of id windows."""
 
 import re
 
@@ -7,8 +7,8 @@ from sojourn.text import shown
 
 __all__ = ["check_name", "check_window"]
 
-# The name of a Kafka topic is that of the application and that of the stream; Kafka allows
-# these characters, and a limited length.
+# A Kafka topic is named after application and stream; Kafka allows these characters, and
+# limits the length.
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
 
@@ -24,7 +24,7 @@ def check_name(section: str, name: object) -> str:
 
 
 def check_window(place: str, window: object) -> int:
-    """Return a number of ids after checking that it is one."""
+    """Return *window* after checking that it is a positive number of ids."""
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
         raise BadApplication(
             place, f"{shown(window)} is not a number of ids", "write 1 or more"

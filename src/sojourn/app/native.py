@@ -22,7 +22,7 @@ def native_operator(
     settings: Mapping[str, object],
     by: str | Iterable[str] | None = None,
 ) -> NativeOperator:
-    """Return the operator that emits one record per record, or keeps one per group *by*."""
+    """Return a projection, or an aggregation if grouped *by* columns."""
     place, groups = f"operators.{name}", (by,) if isinstance(by, str) else tuple(by or ())
     _check_expressions(place, columns)
     for column in groups:
@@ -43,7 +43,7 @@ def native_operator(
 
 
 def with_durable(operator: NativeOperator, durable: object) -> NativeOperator:
-    """Return *operator* with a stream that is *durable* or not, as it says."""
+    """Return *operator* with the setting *durable* for its stream, after checking it."""
     if not isinstance(durable, bool):
         problem = f"{shown(durable)} is neither True nor False"
         place = f"operators.{operator.name}.durable"

@@ -27,33 +27,32 @@ Function: TypeAlias = Callable[..., object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnError:
-    """What happens to a record on which a function raises, or exceeds its time limit.
-
-    It is retried *retries* times. *then* it stops the application, or becomes a dead letter:
-    it is stored with the error, and the application continues.
-    """
+    """The policy for a record on which a function raises, or exceeds its time limit."""
 
     retries: int = 0
+    """How often the record is retried."""
     then: Literal["stop", "dead_letter"] = "stop"
+    """After the retries: stop the application, or store a dead letter and continue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """Estimates for an operator before it is measured, for plans and simulations.
-
-    *sends* is the mean number of records that it sends to each stream, per record it reads.
-    """
+    """Estimates for an operator before it is measured, for plans and simulations."""
 
     service_s: float | None = None
+    """The mean service time of a record."""
     service_scv: float = 1.0
+    """The squared coefficient of variation of the service time."""
     sends: Mapping[str, float] = field(default_factory=dict)
+    """The mean number of records sent to each stream, per record read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppOperator:
-    """What all operators have: a name, streams, bounds."""
+    """The common fields of operators: name, streams and bounds."""
 
     native: ClassVar[bool]
+    """Whether Spark runs the operator itself, without processors."""
 
     name: str
     reads: tuple[Stream, ...]
@@ -63,7 +62,7 @@ class AppOperator:
     hints: Hints = Hints()
 
     def __getitem__(self, stream: str) -> Stream:
-        """Return a stream that this operator writes, by its name."""
+        """Return the stream of this name that the operator writes."""
         for emitted in self.emits:
             if emitted.name == stream:
                 return emitted
@@ -73,7 +72,7 @@ class AppOperator:
 
     @property
     def stream(self) -> Stream:
-        """The only stream that this operator writes."""
+        """The only stream the operator writes. Raise `BadApplication` if there are others."""
         if len(self.emits) != 1:
             raise BadApplication(
                 f"operators.{self.name}.emits",
@@ -97,45 +96,52 @@ class AppOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonOperator(AppOperator):
-    """A function over one record.
+    """A Python function that is called once per record.
 
-    It is called with the columns of the record, or if *names_input*, because it reads several
-    streams, with the name of the stream and the record. *set_up* is called once per processor,
-    and its result comes first; with *record_id* the id of the record comes before its columns.
-    It yields records, or if *names_output* pairs of stream and record. If it keeps a *state*,
-    that of the record's key comes before the record; it is removed *ttl_s* after its last
-    change. With *nulls* it is called for messages without a value too.
+    Its arguments are, in this order: the result of *set_up*, the state of the key, the id of
+    the record, each only if used; and the columns of the record.
     """
 
     native = False
 
     function: Function
     set_up: Function | None = None
+    """Called once per processor."""
     names_input: bool = False
+    """Whether stream and record are passed instead of columns: it reads several streams."""
     names_output: bool = False
+    """Whether it yields pairs of stream and record."""
     on_error: OnError = OnError()
     time_limit_s: float = TIME_LIMIT_S
+    """The time limit for one record."""
     records_per_transfer: int | None = None
+    """The most records that Spark hands to the host together; None is automatic."""
     record_id: bool = False
+    """Whether the id of the record is passed."""
     nulls: bool = False
+    """Whether it is called for messages without a value."""
     state: StateFields | None = None
+    """The fields of the state of each key, if it keeps one."""
     ttl_s: float | None = None
+    """The time after its last change at which a state expires; None keeps it forever."""
 
     def __call__(self, *arguments: object) -> object:
-        """Call the function itself, as a test would."""
+        """Call the function directly, as in a unit test."""
         return self.function(*arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeOperator(AppOperator):
-    """Spark SQL expressions by the name of their column.
+    """A Spark SQL operator.
 
-    A projection emits one record per record; an aggregation keeps one per group, by the
-    columns *groups*, in Spark's state.
+    A projection emits one record per record; an aggregation keeps one per group in Spark's
+    state.
     """
 
     native = True
 
     kind: Literal["project", "aggregate"]
     columns: Mapping[str, str]
+    """Spark SQL expressions by column."""
     groups: tuple[str, ...] = ()
+    """The columns that an aggregation groups by."""

@@ -14,12 +14,13 @@ Emitted: TypeAlias = tuple[str, tuple[Any, ...]]
 """The name of a stream, and a record for it."""
 
 Checked: TypeAlias = Callable[[object], Emitted]
+"""Checks an output of a function, and returns its stream and record."""
 
 
 def output_of(operator: PythonOperator) -> Checked:
-    """Return `checked(output)`, which returns stream and record of what *operator* yielded.
+    """Return the check for the outputs of *operator*.
 
-    It raises a `BadRecord` that names operator, stream and value if they do not fit.
+    It raises a `BadRecord` with operator, stream and value if the value does not fit.
     """
     streams = {
         stream.name: check_record(stream.schema)

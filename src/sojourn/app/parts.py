@@ -14,21 +14,21 @@ __all__ = ["Part", "parts_of", "streams_in_kafka"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Functions that are connected by streams which are not in Kafka.
-
-    A part is named after its first operator. It *reads* streams from Kafka and *writes* others
-    there; its *inner* streams pass from operator to operator, and some of those are written to
-    Kafka as well, because they are sinks. The projections *before* its functions change what
-    it reads, those *behind* them make sinks of what it writes: both in its query.
-    """
+    """Functions that are connected by streams outside of Kafka, and run in one query."""
 
     name: str
+    """The name of its first operator."""
     operators: tuple[str, ...]
     reads: tuple[str, ...]
+    """The streams it reads from Kafka."""
     writes: tuple[str, ...]
+    """The streams it writes to Kafka, including inner streams that are sinks."""
     inner: tuple[str, ...]
+    """The streams that pass between its operators outside of Kafka."""
     before: tuple[str, ...] = ()
+    """Projections of its input, in its query."""
     behind: tuple[str, ...] = ()
+    """Projections of its output into sinks, in its query."""
 
     @property
     def projections(self) -> tuple[str, ...]:
@@ -39,9 +39,9 @@ class Part:
 def streams_in_kafka(app: "App") -> frozenset[str]:
     """Return the streams that operators read from Kafka.
 
-    Those are sources, streams that are declared durable, and what Spark's own operators read
-    and write, but for projections that belong to a part. Others go from operator to operator;
-    if they are sinks, to Kafka as well.
+    These are sources, durable streams, and inputs and outputs of native operators, except for
+    projections that belong to a part. Other streams pass from operator to operator; if they are
+    sinks, they are written to Kafka as well.
     """
     return divided(app).kafka
 

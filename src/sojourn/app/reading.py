@@ -1,7 +1,7 @@
-"""Values read from JSON.
+"""Reads values from JSON.
 
-What Spark's `to_json` and other clients write is accepted too: numbers for decimals, base64 for
-binary columns, missing columns for null.
+Accepts the output of Spark's `to_json` and of other clients too: numbers for decimals, base64
+for binary columns, missing columns for null.
 """
 
 import datetime as dt
@@ -20,7 +20,7 @@ __all__ = ["Reader", "as_is", "read_field", "reader"]
 
 Reader: TypeAlias = Callable[[Any], Any]
 
-# what Spark writes, and what else it reads
+# NaN and infinities, in all spellings that Spark writes or reads
 _ODD = {
     "NaN": nan,
     "Infinity": inf, "-Infinity": -inf, "+Infinity": inf,
@@ -31,12 +31,12 @@ _WORDS = {"true": True, "false": False}
 
 
 def as_is(field: Field) -> frozenset[type]:
-    """Return the types of JSON values that need no conversion."""
+    """Return the types of JSON values that a column takes without conversion."""
     return plain_types(field, _AS_IS)
 
 
 def reader(kind: DataType) -> Reader:
-    """Return what converts JSON, not null, to a value of *kind*, or raises `BadRecord`."""
+    """Return a converter from JSON, not null, to *kind*, which raises `BadRecord` on misfit."""
     match kind:
         case Atom(name):
             return _READERS.get(name) or _converted(kind)
@@ -51,7 +51,7 @@ def reader(kind: DataType) -> Reader:
 
 
 def read_field(field: Field) -> Reader:
-    """Return what converts JSON that is not `as_is` to the value of a column."""
+    """Return a converter from JSON to the value of a column, for JSON that is not `as_is`."""
     read, place = reader(field.type), f".{field.name}"
 
     def value(given: object) -> object:
@@ -67,7 +67,7 @@ def _is_no(given: object, kind: object) -> NoReturn:
 
 
 def _converted(kind: DataType, convert: Reader = lambda given: given) -> Reader:
-    """Return what converts JSON, and then checks that the value is of *kind*."""
+    """Return a converter that checks its result against *kind*."""
     check = check_of(kind)
 
     def read(given: object) -> object:

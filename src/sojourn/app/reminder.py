@@ -1,4 +1,4 @@
-"""Calls that a function asks for: later, for the same key, whether or not a record comes."""
+"""Reminders: later calls for the same key that a function schedules, as with a timer."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,17 +15,19 @@ _LONGEST_NOTE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A call that was asked for: what was noted then, and when it was due (Unix time)."""
+    """A scheduled call."""
 
     note: str
+    """Text from the function that scheduled it."""
     due_s: float
+    """When it is due, in Unix time."""
 
 
 class State(dict[str, Any]):
-    """What a function keeps for the key of its record: a dictionary that can also remind.
+    """The state of a key: a dictionary that can also schedule reminders.
 
-    In a call that a reminder makes, *reminded* is that reminder; in a call with a record it is
-    None. *reminders* are those that the function has asked for, as seconds and note.
+    *reminded* is the reminder that caused the call, or None in a call with a record.
+    *reminders* are scheduled in this call, as seconds and note.
 
     >>> state = State(n=1)
     >>> state.remind(after_s=30, note="quiet?")
@@ -48,10 +50,10 @@ class State(dict[str, Any]):
         self.reminders: list[tuple[float, str]] = []
 
     def remind(self, *, after_s: float, note: str = "") -> None:
-        """Call the function once more for this key, so many seconds after this record.
+        """Schedule a call of the function for this key, *after_s* seconds after this record.
 
-        It counts together with what the function changes and yields. Every call of `remind`
-        makes one call of the function.
+        The reminder is committed together with state changes and yielded records. Each call of
+        `remind` schedules one call of the function.
         """
         if isinstance(after_s, bool) or not isinstance(after_s, int | float):
             raise TypeError(f"after_s: {shown(after_s)} is not a number of seconds")
@@ -72,7 +74,7 @@ class State(dict[str, Any]):
 
 
 def reminders_of(operator: str) -> str:
-    """Return the stream of an operator's reminders; no other stream or topic is called so.
+    """Return the stream of an operator's reminders; @ is invalid in other names.
 
     >>> reminders_of("count")
     'count@reminders'

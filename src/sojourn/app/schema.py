@@ -17,7 +17,7 @@ _TYPES = ", ".join(
 )
 _DECIMALS = ("decimal", "dec", "numeric")
 _Made = TypeVar("_Made")
-# No real table is nested deeper, and parsing one that is would overflow the stack.
+# Real tables are less deep, and deeper recursion could overflow the stack.
 _DEEPEST = 50
 
 
@@ -32,16 +32,16 @@ class Schema:
     ('word', 'n', 'parts')
     """
 
-    # No slots: the hash is kept, because codecs are looked up by schema for every record.
+    # No slots: the hash is cached, because codecs are looked up by schema for every record.
 
     fields: tuple[Field, ...]
 
     def __post_init__(self) -> None:
-        Struct(self.fields)  # which has the same rules
+        Struct(self.fields)  # the same rules apply
         object.__setattr__(self, "_hash", hash(self.fields))
 
     def __hash__(self) -> int:
-        """Return the hash, which is computed once."""
+        """Return the cached hash."""
         return self.__dict__["_hash"]  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -54,12 +54,12 @@ class Schema:
 
     @property
     def binaries(self) -> tuple[str, ...]:
-        """The binary columns, which are in Kafka headers and not in the JSON."""
+        """The binary columns, which JSON messages carry in Kafka headers."""
         return tuple(field.name for field in self.fields if field.type == Atom("binary"))
 
 
 def parse_schema(text: object, *, place: str = "schema") -> Schema:
-    """Return the schema that *text* gives in Spark's DDL.
+    """Parse a schema in Spark's DDL.
 
     Raise a `BadSchema` that begins with *place* and gives the position of the error.
 
@@ -72,10 +72,10 @@ def parse_schema(text: object, *, place: str = "schema") -> Schema:
 
 
 def parse_fields(text: object, place: str) -> tuple[Field, ...]:
-    """Return the columns that *text* lists. Raise a `BadSchema` that begins with *place*.
+    """Parse a list of columns. Raise a `BadSchema` that begins with *place*.
 
-    Only names and types: no comments, defaults or collations. As in Spark, names keep their
-    case but are compared without it, and backticks quote any name.
+    Only names and types: no comments, defaults or collations. As in Spark, names are
+    case-preserving and case-insensitive, and backticks quote any name.
     """
     if not isinstance(text, str):
         problem = f"{shown(text)} is not a schema"
@@ -89,7 +89,7 @@ def parse_fields(text: object, place: str) -> tuple[Field, ...]:
 
 @dataclass
 class _Parser:
-    """Reads from left to right: *token* is the next one, and begins at *start*."""
+    """A recursive-descent parser. *token* is the next one, from *start* to *end* in *text*."""
 
     place: str
     text: str
@@ -112,7 +112,7 @@ class _Parser:
         return taken
 
     def _takes(self, token: str) -> bool:
-        """Tell whether *token* is next, and go past it."""
+        """Consume *token* if it is next; return whether it was."""
         if self.token.lower() != token:
             return False
         self._next()
@@ -124,14 +124,14 @@ class _Parser:
             self.refuse(f"expected {token!r}, found {found}", way_out)
 
     def fields(self) -> tuple[Field, ...]:
-        """Return the fields, which are separated by commas."""
+        """Parse fields separated by commas."""
         fields = [self._field()]
         while self._takes(","):
             fields.append(self._field())
         return self._sound(lambda: Struct(tuple(fields))).fields
 
     def _sound(self, made: Callable[[], _Made]) -> _Made:
-        """Return what *made* returns; if it is not valid, the error says where."""
+        """Call *made*, and add the position to a `BadSchema` that it raises."""
         try:
             return made()
         except BadSchema as error:

@@ -1,4 +1,4 @@
-"""Settings of an operator, checked."""
+"""The settings of an operator, and their checks."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -24,6 +24,7 @@ class Settings(TypedDict, total=False):
     service_s: float | None
     service_scv: float
     sends: float | Mapping[str, float]
+    """Mean records sent per record read; by stream if there are several."""
 
 
 class PythonSettings(Settings, total=False):
@@ -41,9 +42,9 @@ class PythonSettings(Settings, total=False):
 def settings_of(
     place: str, given: Mapping[str, Any], emits: tuple[Stream, ...], *, native: bool
 ) -> dict[str, Any]:
-    """Return the fields of an operator that *given* sets.
+    """Return the settings *given* as fields of an operator.
 
-    Raise a `BadApplication` that names the operator and the setting that is not valid.
+    Raise a `BadApplication` that names the operator and the invalid setting.
     """
     _check_known(place, given, (Settings if native else PythonSettings).__annotations__)
     given = {"min_processors": 1, "max_processors": None, **given}
@@ -67,7 +68,7 @@ def settings_of(
 
 
 def check_hints(place: str, hints: Hints, emits: Iterable[Stream]) -> None:
-    """Raise `BadApplication` or `BadTopology` if a hint is not valid."""
+    """Raise `BadApplication` or `BadTopology` if a hint is invalid."""
     if hints.service_s is not None:
         check.number(f"{place}.service_s", hints.service_s)
     check.number(f"{place}.service_scv", hints.service_scv)

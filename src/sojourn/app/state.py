@@ -1,4 +1,4 @@
-"""What an operator keeps for each key: fields with types and defaults."""
+"""The state that an operator keeps for each key: fields with types and defaults."""
 
 import decimal
 import json
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 DeclaredState: TypeAlias = str | Mapping[str, object]
-"""Columns as text in Spark's DDL, or defaults by name; a pair is a type and a default."""
+"""Columns in Spark's DDL, or defaults by name; a pair is a type and a default."""
 
 _EXAMPLES = {bool: "boolean", int: "bigint", float: "double", str: "string", bytes: "binary"}
 _EXAMPLE = 'write state={"n": 0, "seen": ("array<string>", [])}, or Spark\'s DDL as text'
@@ -34,7 +34,7 @@ _EXAMPLE = 'write state={"n": 0, "seen": ("array<string>", [])}, or Spark\'s DDL
 
 @dataclass(frozen=True)
 class StateFields:
-    """The fields of a state, and what they are for a key that has none yet.
+    """The fields of a state, and their initial values for a new key.
 
     >>> fields = state_fields("operators.count.state", {"n": 0, "seen": ("array<string>", [])})
     >>> print(fields)
@@ -51,9 +51,9 @@ class StateFields:
 
 
 def state_fields(place: str, declared: DeclaredState) -> StateFields:
-    """Return what *declared* says. Raise `BadApplication` if it is no state.
+    """Parse a declared state. Raise `BadApplication` if it is not valid.
 
-    A field that is given only a type is None for a key that has no state.
+    A field with only a type defaults to None.
     """
     if isinstance(declared, str):
         return _made(place, parse_fields(declared, place), {})
@@ -118,14 +118,14 @@ def check_keys(place: str, reads: Sequence[Stream]) -> None:
 
 
 def key_fields(stream: Stream) -> tuple[Field, ...]:
-    """Return the columns of the key of a stream, which has a schema."""
+    """Return the key columns of a stream with a schema."""
     fields = () if stream.schema is None else stream.schema.fields
     columns = {field.name: field for field in fields}
     return tuple(columns[name] for name in stream.key)
 
 
 def key_values(fields: Sequence[Field], key: str) -> tuple[Any, ...]:
-    """Return the values of the columns of a key. Raise `BadRecord` if they do not fit.
+    """Parse a key into the values of its columns. Raise `BadRecord` if they do not fit.
 
     >>> key_values(parse_fields("day date, n int", "key"), '["2026-01-31", null]')
     (datetime.date(2026, 1, 31), None)
@@ -138,10 +138,10 @@ def key_values(fields: Sequence[Field], key: str) -> tuple[Any, ...]:
 
 
 def key_of_message(fields: Sequence[Field], key: bytes | None) -> str | None:
-    """Return the values of the columns of a key that the key of a message has, as JSON.
+    """Convert the key of a Kafka message to a key in Sojourn's form, a JSON list of values.
 
-    That is a JSON object with these columns; or, of one column, its value in JSON, or as it is
-    if it is text. Return None if it is neither.
+    The message key must be a JSON object with these columns or, for a single column, its value
+    in JSON or as plain text. Return None if it is neither.
 
     >>> fields = parse_fields("user string", "key")
     >>> [key_of_message(fields, key) for key in (b'{"user":"ada"}', b'"ada"', b"ada", None)]
@@ -158,7 +158,7 @@ def key_of_message(fields: Sequence[Field], key: bytes | None) -> str | None:
 
 
 def _key_parts(fields: Sequence[Field], text: str) -> list[object]:
-    """Return the parts of a key. Raise `ValueError` or `BadRecord` if *text* has them not."""
+    """Return the parts of a key. Raise `ValueError` or `BadRecord` if *text* lacks one."""
     alone = len(fields) == 1
     try:
         value = json.loads(text, parse_float=decimal.Decimal)

@@ -13,26 +13,28 @@ from sojourn.text import shown
 __all__ = ["Avro", "Grouping", "Sink", "Stream"]
 
 Grouping: TypeAlias = Literal["shuffle", "key", "broadcast"]
-"""A record goes to any processor; to any, but one of each key at a time; or to all."""
+"""To any processor; to any, but records of a key one at a time; or to all processors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Avro:
-    """Records in Avro, with the schema of a *file*, of a *registry*, or of both.
+    """The Avro format, with a schema from a *file*, a *registry*, or both.
 
-    With a *file* alone messages are Avro's binary encoding and nothing else. With a *registry*
-    of Confluent they begin with the id of their schema; new ones get the latest schema of the
-    *subject*, or that of the *file*, which is registered. Records wait for a registry that does
-    not answer, up to *patience_s*. A relative *file* is in the working directory.
+    With only a *file*, messages are in Avro's plain binary encoding. With a Confluent
+    *registry*, they begin with the id of their schema; new messages are written with the latest
+    schema of the *subject*, or with that of the *file*, which is then registered.
 
     >>> Avro(registry="http://localhost:8081", subject="clicks-value").subject
     'clicks-value'
     """
 
     file: str | PathLike[str] = ""
+    """The path of a schema; a relative path starts at the working directory."""
     registry: str = field(default="", kw_only=True, repr=False)  # may have a password
+    """The URL of the registry."""
     subject: str = field(default="", kw_only=True)
     patience_s: float = field(default=900.0, kw_only=True)
+    """How long records wait while the registry does not answer."""
 
     def __post_init__(self) -> None:
         if not self.file and not self.registry:
@@ -55,12 +57,7 @@ class Avro:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A flow of records, as an operator reads it.
-
-    *schema* is None if only Spark knows the types: a Spark SQL operator writes the stream, and
-    its `emits` were not given. Without a *format* records are JSON. A *durable* one is written
-    to Kafka between operators, too. *grouping* belongs to the reader: each reader has its own,
-    and whether a *key* may be null.
+    """A stream, with the grouping of one reader.
 
     >>> from sojourn.app.schema import parse_schema
     >>> words = Stream(name="words", columns=("word",), schema=parse_schema("word string"))
@@ -71,16 +68,22 @@ class Stream:
     name: str
     columns: tuple[str, ...]
     schema: Schema | None
+    """None if only Spark knows the types: a Spark SQL operator without `emits` writes it."""
     format: Avro | None = None
+    """None is JSON."""
     durable: bool = False
+    """Whether it goes through Kafka between operators."""
     grouping: Grouping = "shuffle"
+    """How the reader distributes records to its processors."""
     key: tuple[str, ...] = ()
+    """The columns of the reader's key."""
     null_key: bool = False
+    """Whether null is a valid key."""
 
     def by(self, *columns: str, nulls: bool = False) -> "Stream":
-        """Return the stream, read by key: one record of each key is served at a time.
+        """Return the stream, read by key: records of a key are served one at a time, in order.
 
-        A record in which one of the *columns* is null is an error, unless *nulls* are keys too.
+        A record with null in one of the *columns* is an error, unless *nulls* is True.
         """
         key = self._checked("by", columns)
         return replace(self, grouping="key", key=key, null_key=nulls)
@@ -88,8 +91,8 @@ class Stream:
     def broadcast(self, *, latest_by: str | Sequence[str] = ()) -> "Stream":
         """Return the stream, read by broadcast: every processor gets every record.
 
-        These are the processors that run when a record arrives. With *latest_by*, one or more
-        columns, a processor that starts later first gets the latest record of each key.
+        Only processors that run when a record arrives receive it. With *latest_by*, one or more
+        columns, a processor that starts later first receives the latest record of each key.
         """
         columns = (latest_by,) if isinstance(latest_by, str) else latest_by
         if columns == ():
@@ -114,19 +117,17 @@ class Stream:
 
     @property
     def plain(self) -> "Stream":
-        """The stream as it is written, without the grouping of a reader."""
+        """The stream without the grouping of a reader."""
         return replace(self, grouping="shuffle", key=(), null_key=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """An output stream of the application, and the name of the output.
-
-    With *deduplicate* each record is written once. Ids that producers gave are compared with
-    the last *window*.
-    """
+    """An output of the application."""
 
     name: str
     stream: Stream
     deduplicate: bool = False
+    """Whether each record is written only once."""
     window: int = 100_000
+    """How many of the last producer-assigned ids a new id is compared with."""

@@ -12,17 +12,20 @@ from sojourn.text import shown
 
 __all__ = ["Streams"]
 
-# What may be in emits= that has, or whose streams have, formats of their own.
+# Values of emits= whose streams have formats of their own.
 _OWN_FORMAT = (Stream, AppOperator, Mapping)
 
 
 @dataclass(slots=True)
 class Streams:
-    """The streams of the application *owner* by name; *sources* come from outside."""
+    """The streams of one application."""
 
     owner: str
+    """The name of the application."""
     named: dict[str, Stream] = field(default_factory=dict)
+    """All streams by name."""
     sources: dict[str, Stream] = field(default_factory=dict)
+    """The streams that enter from outside, by name."""
 
     def new(
         self,
@@ -33,7 +36,7 @@ class Streams:
         *,
         durable: object = False,
     ) -> Stream:
-        """Return a new stream, without adding it."""
+        """Create a stream without adding it."""
         self.check_free(place, name)
         if not isinstance(durable, bool):
             problem = f"{shown(durable)} is neither True nor False"
@@ -49,14 +52,14 @@ class Streams:
         )
 
     def check_free(self, place: str, name: str) -> None:
-        """Raise `BadApplication` unless *name* is valid and not taken."""
+        """Raise `BadApplication` unless *name* is valid and unused."""
         check_name(place, name)
         if name in self.named:
             problem = f"a stream {name} already exists"
             raise BadApplication(place, problem, "choose another name, or pass the stream")
 
     def known(self, place: str, given: object) -> Stream:
-        """Return the stream of *given* after checking that it belongs to the application."""
+        """Return *given*, or the stream that it writes; it must belong to the application."""
         stream = given.stream if isinstance(given, AppOperator) else given
         if not isinstance(stream, Stream):
             way_out = "pass what app.source, app.stream or an operator returned"
@@ -67,7 +70,7 @@ class Streams:
         return stream
 
     def read(self, place: str, reads: object) -> tuple[Stream, ...]:
-        """Return the streams that a function reads: one, or those of a list."""
+        """Return the streams in `reads=`, one or a list, after checking them."""
         given = reads if isinstance(reads, list | tuple) else [reads]
         streams = tuple(self._typed(place, one) for one in given)
         if not streams or len({stream.name for stream in streams}) < len(streams):
@@ -84,7 +87,7 @@ class Streams:
         *,
         durable: object = False,
     ) -> tuple[Stream, ...]:
-        """Return the streams that a function writes, new or existing."""
+        """Return the streams in `emits=`, new or existing, after checking them."""
         if durable is not False and (emits is None or isinstance(emits, _OWN_FORMAT)):
             problem = "durable= is for the one stream that emits= gives the columns of"
             way_out = "give it to app.stream instead, and name that stream in emits="

@@ -1,4 +1,4 @@
-"""Whether a Python value fits the type of its column.
+"""Checks that Python values fit the types of their columns.
 
 A check raises a `BadRecord` whose place is the path inside the value, such as `.parts[3].a`;
 callers put the stream and the operator before it.
@@ -32,7 +32,7 @@ __all__ = [
 Check: TypeAlias = Callable[[Any], None]
 
 FLOAT_MAX = (2 - 2**-23) * 2.0**127
-"""The largest float of four bytes."""
+"""The largest 32-bit float."""
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _PYTHON: dict[str, tuple[type, ...]] = {
@@ -43,7 +43,7 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     "timestamp_ntz": (dt.datetime,),
     "binary": (bytes, bytearray),
 }
-# Values of exactly these types, which most are, fit without a further check.
+# Fast path: values of exactly these types fit without a further check.
 _PLAIN: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "boolean": (bool,),
@@ -54,7 +54,7 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 
 
 def check_record(schema: Schema) -> Check:
-    """Return a check that raises `BadRecord` unless it gets a record of *schema*, a tuple."""
+    """Return a check that its argument is a record of *schema*, a tuple."""
     columns = tuple((plain_types(field), _field(field)) for field in schema.fields)
     width = len(columns)
 
@@ -71,7 +71,7 @@ def check_record(schema: Schema) -> Check:
 
 
 def check_of(kind: DataType) -> Check:
-    """Return a check that raises `BadRecord` unless it gets a value of *kind*, not None."""
+    """Return a check that its argument is a value of *kind*, not None."""
     match kind:
         case Atom(name):
             return _atom(name)
@@ -86,12 +86,12 @@ def check_of(kind: DataType) -> Check:
 
 
 def misfit(problem: str, place: str = "") -> NoReturn:
-    """Raise `BadRecord`."""
+    """Raise a `BadRecord` with *problem* at *place* inside the value."""
     raise BadRecord(place, problem)
 
 
 def within(place: str, check: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
-    """Return what *check* returns; an error it raises gets *place* before its own."""
+    """Return `check(value)`, and prefix the place of a `BadRecord` with *place*."""
     try:
         return check(value)
     except BadRecord as error:
@@ -100,7 +100,7 @@ def within(place: str, check: Callable[[Any], Any], value: object) -> Any:  # no
 
 @cache
 def exact(kind: datatype.Decimal) -> tuple[Decimal, Context]:
-    """Return the unit to quantize by, and a context that raises where digits would be lost."""
+    """Return the unit to quantize by, and a context that raises if digits would be lost."""
     context = Context(prec=kind.precision, traps=[Inexact, InvalidOperation])
     return Decimal(1).scaleb(-kind.scale), context
 
@@ -108,7 +108,7 @@ def exact(kind: datatype.Decimal) -> tuple[Decimal, Context]:
 def plain_types(
     field: Field, types: Mapping[str, tuple[type, ...]] = _PLAIN
 ) -> frozenset[type]:
-    """Return those of *types*, by the name of the column's type, and None if it is nullable."""
+    """Return the Python types in *types* for the column, with NoneType if it is nullable."""
     plain = types.get(field.type.name, ()) if isinstance(field.type, Atom) else ()
     return frozenset((*plain, NoneType) if field.nullable else plain)
 

@@ -1,7 +1,7 @@
 """A stand-in for an application that exists only as a topology file: its operators wait.
 
 Random numbers derive from the seed of the record, its stream and the operator, so that a record
-that is processed again does the same again.
+has the same results when it is replayed.
 """
 
 import time
@@ -25,27 +25,27 @@ __all__ = ["Work", "entrances", "stand_in"]
 
 _SCHEMA = parse_schema("seed long")
 _SEED_BITS = 63
-# Service times are random, and a long one is not a failure.
+# Service times are random: a long one must not exceed the time limit.
 _LONGEST_TIMES_MEAN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What an operator does with a record: it waits, and sends records to each stream.
-
-    Times are constant for an *scv* of 0, exponential for 1, gamma otherwise. *sends* are mean
-    numbers, of which the fraction is sent at random; or, with *one_of*, probabilities.
-    """
+    """The simulated work of an operator: it waits, and sends records to each stream."""
 
     operator: str
     seed: int
     service_s: float
+    """The mean service time."""
     scv: float
+    """The scv of service times: constant for 0, exponential for 1, gamma otherwise."""
     sends: tuple[tuple[str, float], ...]
+    """Mean records by stream, rounded up or down at random; probabilities with *one_of*."""
     one_of: bool = False
+    """Whether at most one stream gets a record."""
 
     def drawn(self, stream: str, seed: int) -> tuple[float, list[tuple[str, int]]]:
-        """Return the service time of the record *seed*, and stream and seed of its children.
+        """Draw the service time of the record *seed*, and stream and seed of its children.
 
         >>> work = Work(operator="a", seed=1, service_s=0.5, scv=0, sends=(("a-b", 2),))
         >>> seconds, children = work.drawn("lines", 7)
@@ -80,11 +80,11 @@ class Work:
 
 
 def stand_in(topology: "Topology", *, seed: int = 1) -> App:
-    """Return an application with the service times and numbers sent of *topology*.
+    """Return an application with the service times and fan-outs of *topology*.
 
-    Its sources are the `entrances`. There is a stream between each pair of connected operators,
-    and an operator that sends nothing on has a sink of its name. Raise `BadApplication` for
-    what hosts cannot do. `transfer_s` is not imitated: the real transfer takes its own time.
+    Its sources are the `entrances`. Each pair of connected operators has a stream between them,
+    and an operator without targets has a sink of its name. `transfer_s` is not simulated: real
+    transfers take its place. Raise `BadApplication` if hosts do not support the topology.
 
     >>> from sojourn.topology.file import parse_topology
     >>> app = stand_in(parse_topology('''
@@ -118,7 +118,7 @@ def stand_in(topology: "Topology", *, seed: int = 1) -> App:
 
 
 def entrances(topology: "Topology") -> "tuple[Arrival, ...]":
-    """Return the arrivals, each into one operator: one into several is split.
+    """Return the arrivals, with an arrival into several operators split into one for each.
 
     >>> from sojourn.topology import Arrival, Operator, Topology
     >>> lines = Arrival(name="lines", per_s=40, into={"a": 0.75, "b": 0.25}, scv=0)
@@ -143,7 +143,7 @@ def entrances(topology: "Topology") -> "tuple[Arrival, ...]":
 
 
 def _stream(app: App, name: str) -> Stream:
-    """Return a new stream; an operator a-b, and a stream from a to b, must not clash."""
+    """Add a stream; the names of an operator a-b and a stream from a to b must not clash."""
     while name in app.streams:
         name += "-2"
     return app.stream(name, schema=_SCHEMA)

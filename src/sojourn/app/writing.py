@@ -1,6 +1,6 @@
-"""Values written as JSON, in records and in keys.
+"""Converts values to JSON, in records and in keys.
 
-JSON has no times, bytes, decimals, NaN or infinities: they are written as the text that Spark's
+JSON has no times, bytes, decimals, NaN or infinities: they are written as text that Spark's
 `from_json` reads. Decimals are text so that no client rounds them.
 """
 
@@ -21,16 +21,16 @@ __all__ = ["Writer", "key_of_json", "key_of_value", "writer"]
 Writer: TypeAlias = Callable[[Any], Any]
 
 _KeyPart: TypeAlias = Callable[[Any], Any]
-"""Returns what a key has of a column, as `json` writes it."""
+"""Converts the value of a column to its part of a key, for `json` to encode."""
 
 _WHOLE = {"tinyint": int, "smallint": int, "int": int, "bigint": int}
 _AS_IS = {"string": str, "boolean": bool, **_WHOLE}
 
 
 def writer(kind: DataType, *, odd: bool) -> Writer | None:
-    """Return what converts a value of *kind* to JSON; None if it needs no conversion.
+    """Return a converter from *kind* to JSON; None if values need no conversion.
 
-    With *odd* numbers may be NaN or infinite, which is rare, and costs a check of each.
+    With *odd*, numbers may be NaN or infinite; this is rare, and each number costs a check.
     """
     match kind:
         case Atom(name):
@@ -112,10 +112,9 @@ def _written_struct(fields: tuple[Field, ...], *, odd: bool) -> Writer:
 
 
 def key_of_value(field: Field) -> _KeyPart:
-    """Return what makes a part of a key of a value of the column, or of None.
+    """Return a converter from values of a column, or None, to parts of a key.
 
-    Other clients write a number or a time as they like, 1 or 1.0, and a function sees the
-    value.
+    Keys derive from values, not from JSON text: clients may write one number as 1 or 1.0.
 
     >>> [key_of_value(Field("rate", Atom("double")))(value) for value in (2.5, -0.0, None)]
     [2.5, 0.0, None]
@@ -130,7 +129,7 @@ def key_of_value(field: Field) -> _KeyPart:
 
 
 def key_of_json(field: Field) -> _KeyPart:
-    """Return what makes a part of a key of JSON. It raises `BadRecord` if that does not fit.
+    """Return a converter from JSON to parts of a key, which raises `BadRecord` on misfit.
 
     >>> [key_of_json(Field("rate", Atom("double")))(value) for value in (1, 1.0, "INF", None)]
     [1.0, 1.0, 'Infinity', None]

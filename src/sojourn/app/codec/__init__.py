@@ -1,4 +1,4 @@
-"""Codecs: one module for each format of records in Kafka, behind the Protocol of `base`."""
+"""Codecs: one module for each format of messages in Kafka, with the Protocol of `base`."""
 
 from functools import lru_cache
 
@@ -12,11 +12,11 @@ __all__ = ["codec_of"]
 
 
 def codec_of(stream: Stream) -> Codec:
-    """Return the codec of a stream whose columns have types.
+    """Return the codec of a stream, which must have a schema.
 
     Raise `BadApplication` if its format does not fit its columns.
     """
-    assert stream.schema is not None, stream.name  # noqa: S101 - who calls has checked it
+    assert stream.schema is not None, stream.name  # noqa: S101 - callers have checked it
     return _codec(stream.schema, stream.name, stream.format)
 
 

@@ -1,7 +1,7 @@
-"""Records in Avro's binary encoding, with the schema of a file or of a schema registry.
+"""Records in Avro's binary encoding, with a schema from a file or a schema registry.
 
-All columns are in the body, binary ones too. With a registry a message begins with a zero byte
-and the id of the schema it was written with, in four bytes: Confluent's wire format.
+The body has all columns, including binary ones. With a registry, a message begins with a zero
+byte and the id of its writer schema in four bytes: Confluent's wire format.
 """
 
 import json
@@ -28,15 +28,17 @@ from sojourn.text import shown
 __all__ = ["AvroCodec"]
 
 _MAGIC, _HEAD_BYTES = 0, 5
-# The registry is asked again for an id that it did not know, but not for each record with it.
+# An id that the registry does not know is cached for a while, so that not every record with it
+# causes a request.
 _UNKNOWN_FOR_S, _MOST_UNKNOWN = 60.0, 10_000
 
 
 class AvroCodec:
     """The codec of a stream in Avro. Raise `BadSchema` if the columns do not fit.
 
-    It remembers *most_unknown* ids that the registry does not know. Whoever decodes a record
-    may have to wait for a registry that does not answer (`sojourn.app.codec.registry.outlast`).
+    It caches up to *most_unknown* ids that the registry does not know. Decoding raises
+    `RegistryAway` while the registry does not answer: retry with
+    `sojourn.app.codec.registry.outlast`.
     """
 
     def __init__(
@@ -72,12 +74,12 @@ class AvroCodec:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The fields of the schema that are required, and that no column is."""
+        """The required fields of the schema for which there is no column."""
         required = (field["name"] for field in self._avro["fields"] if is_required(field))
         return tuple(name for name in required if name not in self._names)
 
     def encode(self, record: tuple[object, ...]) -> Payload:
-        """Return *record* as it is in Kafka, or raise a `BadRecord` that names the column."""
+        """Encode *record* for Kafka, or raise a `BadRecord` that names the column."""
         named: dict[str, Any] = {}
         body = BytesIO()
         body.write(self._head)
@@ -91,7 +93,7 @@ class AvroCodec:
         except UnicodeEncodeError as error:
             column = next(name for name in named if not is_text(named[name]))
             raise self._bad(f".{column}", HALF_A_LETTER) from error
-        except Exception as error:  # of a required field that no column is: anything
+        except Exception as error:  # fastavro raises anything if a required field is missing
             reason = f"{type(error).__name__}: {error}"
             raise self._bad("", f"does not fit its Avro schema: {reason}") from error
         return body.getvalue(), {}
@@ -99,7 +101,7 @@ class AvroCodec:
     def decode(
         self, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
     ) -> tuple[Any, ...]:
-        """Return the record that was encoded, or raise a `BadRecord` that says why not."""
+        """Decode *body* into a record, or raise a `BadRecord` with the reason."""
         del binaries
         written = self._avro if self._registry is None else self._writers_schema(body)
         content = BytesIO(body[len(self._head) :])
@@ -108,7 +110,7 @@ class AvroCodec:
             named = schemaless_reader(
                 content, written, None if written is self._avro else self._avro
             )
-        except Exception as error:  # bytes from outside: anything
+        except Exception as error:  # fastavro raises anything on invalid bytes
             reason = f"{type(error).__name__}: {error}"
             problem = f"{shown(body)} does not fit its Avro schema: {reason}"
             raise self._bad("", problem) from error
@@ -123,7 +125,7 @@ class AvroCodec:
         return record
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return the values of *columns* as JSON; None if *body* cannot be read."""
+        """Return the values of *columns* as JSON; None if *body* cannot be decoded."""
         try:
             named = dict(zip(self._names, self.decode(body), strict=True))
             return json.dumps([self._key_parts[column](named[column]) for column in columns])
@@ -131,7 +133,7 @@ class AvroCodec:
             return None
 
     def _found(self, place: str, form: Avro) -> tuple[int | None, str]:
-        """Return the id, if there is a registry, and the text of the schema."""
+        """Return the id of the schema, None without a registry, and its text."""
         if form.file:
             try:
                 text = Path(form.file).read_text(encoding="utf-8")
@@ -150,7 +152,7 @@ class AvroCodec:
         return found
 
     def _writers_schema(self, body: bytes) -> AvroType:
-        """Return the schema that a message of a registry was written with."""
+        """Return the writer schema of a message, by the id in its head."""
         if len(body) < _HEAD_BYTES or body[0] != _MAGIC:
             problem = f"{shown(body)} does not begin with a zero byte and the id of a schema"
             raise self._bad("", problem)
@@ -167,8 +169,8 @@ class AvroCodec:
         return self._written[number]
 
     def _asked(self, number: int) -> str | None:
-        """Return the schema with an id; None if the registry does not know it."""
-        assert self._registry is not None  # noqa: S101 - the caller has looked
+        """Return the schema with the id *number*; None if the registry does not know it."""
+        assert self._registry is not None  # noqa: S101 - the caller has checked it
         if self._unknown.get(number, 0.0) > self._clock():
             return None
         text = self._registry.schema(number)
@@ -183,18 +185,18 @@ class AvroCodec:
 
 
 def _parsed(text: str, named: dict[str, Any]) -> AvroType:
-    """Return a schema as `fastavro` reads and writes with it, or raise a `ValueError`.
+    """Return a schema parsed for `fastavro`, or raise a `ValueError`.
 
-    Its types that have names are added to *named*.
+    Named types are added to *named*.
     """
     try:
         return parse_schema(json.loads(text, object_hook=_plain), named)
-    except Exception as error:  # it raises KeyError, TypeError and its own, among others
+    except Exception as error:  # fastavro raises KeyError, TypeError and its own, among others
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part of a schema without a logical type that no column has."""
+    """Drop a logical type that columns do not have, so that the type below it is read."""
     if part.get("logicalType", "decimal") not in LOGICAL:
         del part["logicalType"]
     return part

@@ -1,4 +1,4 @@
-"""Columns and the fields of an Avro schema: whether they fit, and values for `fastavro`."""
+"""Matches columns with the fields of an Avro schema, and converts values for `fastavro`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ __all__ = ["LOGICAL", "AvroType", "Convert", "Named", "field_writers", "is_requi
 AvroType: TypeAlias = Any
 """A type in Avro, as parsed JSON: a name, a union, or a definition."""
 Named: TypeAlias = Mapping[str, AvroType]
-"""The types of a schema that have names."""
+"""The named types of a schema."""
 Convert: TypeAlias = Callable[[Any], Any]
 
 _FITS = {
@@ -34,15 +34,15 @@ _FITS = {
 LOGICAL = {"decimal"} | {
     name.split()[1] for names in _FITS.values() for name in names if " " in name
 }
-"""The logical types that columns have; of others, such as uuid, the type below is read."""
+"""The logical types of columns; for others, such as uuid, the underlying type is used."""
 
 
 def field_writers(
     place: str, fields: Iterable[Field], record: AvroType, named: Named
 ) -> dict[str, Convert]:
-    """Return what makes a value of each column one of its field in the Avro type *record*.
+    """Return a converter for each column to its field in the Avro type *record*.
 
-    Raise a `BadSchema` that names the column if there is no such field, or of another type.
+    Raise a `BadSchema` that names the column if the field is missing or has another type.
     """
     known = {field["name"]: field["type"] for field in record["fields"]}
     for field in fields:
@@ -60,12 +60,12 @@ def field_writers(
 
 
 def is_required(field: AvroType) -> bool:
-    """Tell whether a field of a record must be written: it has no default, and is not null."""
+    """Return whether a field of a record must be written: no default, and not nullable."""
     return "default" not in field and not _is_optional(field["type"])
 
 
 def reader(kind: DataType) -> Convert | None:
-    """Return what makes a value of `fastavro` one of *kind*; None if it is one already."""
+    """Return a converter from `fastavro` to values of *kind*; None if none is needed."""
     match kind:
         case Struct(fields):
             parts = tuple((field.name, reader(field.type)) for field in fields)
@@ -87,7 +87,7 @@ def _placed(place: str, write: Convert) -> Convert:
 
 
 def _writer(place: str, kind: DataType, avro: AvroType, named: Named) -> Convert:
-    """Return what converts a value, or raises a `BadRecord` if Avro has no place for it."""
+    """Return a converter that raises a `BadRecord` for None if the Avro type has no null."""
     optional, write = _is_optional(avro), _value_writer(place, kind, avro, named)
 
     def written(value: object) -> object:
@@ -127,7 +127,7 @@ def _value_writer(place: str, kind: DataType, avro: AvroType, named: Named) -> C
 
 
 def _checked(name: str, avro: AvroType) -> Convert:
-    """Return what lets through what is a value of an enum, or as long as a fixed type."""
+    """Return a converter that checks values of an enum, and the length of a fixed type."""
     if name == "enum":
         symbols = avro["symbols"]
         return lambda value: (
@@ -146,7 +146,7 @@ def _is_optional(avro: AvroType) -> bool:
 
 
 def _definition(avro: AvroType, named: Named) -> AvroType:
-    """Return a type as it is defined, without the null of a union."""
+    """Return the definition of a type: names are resolved, and a null in a union is removed."""
     if isinstance(avro, list):
         rest = [each for each in avro if each != "null"]
         return _definition(rest[0], named) if len(rest) == 1 else {"type": "union"}

@@ -1,7 +1,7 @@
 """Records as JSON, which any client can write and read.
 
-Binary columns are not in the JSON, where base64 would make them a third larger, but in Kafka
-headers with the name of the column.
+Binary columns are in Kafka headers with the name of the column, not in the JSON, where base64
+would make them a third larger.
 """
 
 import json
@@ -23,10 +23,10 @@ from sojourn.text import shown
 __all__ = ["HALF_A_LETTER", "JsonCodec", "decode", "encode", "is_text"]
 
 HALF_A_LETTER = "has half a surrogate pair, which is not valid UTF-8; replace it"
-"""What is wrong with text that is not UTF-8."""
+"""The problem of text that cannot be encoded in UTF-8."""
 
 Writers: TypeAlias = tuple[tuple[str, Writer], ...]
-"""The columns whose values must be converted for JSON."""
+"""The columns whose values must be converted for JSON, with their converters."""
 
 _json = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
@@ -34,7 +34,7 @@ _json = json.JSONEncoder(
 
 
 def encode(schema: Schema, record: tuple[object, ...]) -> Payload:
-    """Return *record* as it is in Kafka, or raise a `BadRecord` that names the column.
+    """Encode *record* for Kafka, or raise a `BadRecord` that names the column.
 
     >>> from sojourn.app.schema import parse_schema
     >>> encode(parse_schema("name string, size double, photo binary"), ("a", 2.5, b"1234"))
@@ -46,7 +46,7 @@ def encode(schema: Schema, record: tuple[object, ...]) -> Payload:
 def decode(
     schema: Schema, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
 ) -> tuple[Any, ...]:
-    """Return the record that was encoded, or raise a `BadRecord` that says what is wrong.
+    """Decode a message into a record, or raise a `BadRecord` with the reason.
 
     Missing columns are None; columns that are not in the schema are ignored.
 
@@ -76,7 +76,7 @@ class JsonCodec:
         self._key_parts = {field.name: key_of_json(field) for field in schema.fields}
 
     def encode(self, record: tuple[object, ...]) -> Payload:
-        """Return *record* as it is in Kafka, or raise a `BadRecord` that names the column."""
+        """Encode *record* for Kafka, or raise a `BadRecord` that names the column."""
         named: dict[str, Any] = {}
         try:
             self._check(record)
@@ -96,13 +96,13 @@ class JsonCodec:
     def _body(self, named: dict[str, Any]) -> str:
         try:
             return _json(_written(named, self._writers))
-        except ValueError:  # a number that is NaN or infinite
+        except ValueError:  # NaN or infinity: retry with the slower writers
             return _json(_written(named, self._odd_writers))
 
     def decode(
         self, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
     ) -> tuple[Any, ...]:
-        """Return the record that was encoded, or raise a `BadRecord` that says why not."""
+        """Decode a message into a record, or raise a `BadRecord` with the reason."""
         try:
             named = self._parse(str(body, "utf-8"))
         except RecursionError as error:
@@ -112,6 +112,7 @@ class JsonCodec:
         if not isinstance(named, dict):
             problem = f'{shown(named)} is not a JSON object; write {{"column": value}}'
             raise self._bad("", problem)
+        # only an escape can give half a surrogate pair: the body itself is valid UTF-8
         if b"\\u" in body and not is_text(named):
             raise self._bad("", HALF_A_LETTER)
         for name in self._binaries:
@@ -127,12 +128,12 @@ class JsonCodec:
             raise self._bad(error.place, error.problem) from error.__cause__
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return the values of *columns* as JSON; None if they cannot be read."""
+        """Return the values of *columns* as JSON; None if *body* cannot be decoded."""
         try:
             named = self._parse(str(body, "utf-8"))
             return json.dumps([self._key_parts[name](named.get(name)) for name in columns])
         except (BadRecord, ArithmeticError, ValueError, AttributeError, RecursionError):
-            return None  # deeply nested, too
+            return None
 
     def _bad(self, place: str, problem: str) -> BadRecord:
         return BadRecord(f"{self._stream}{place}", problem)
@@ -161,13 +162,13 @@ def _written(named: dict[str, Any], writers: Writers) -> dict[str, Any]:
 
 def _parser(schema: Schema) -> json.JSONDecoder:
     kinds = nested(Struct(schema.fields))
-    # A decimal must not pass through a float, which would lose digits.
+    # A decimal must not be parsed as a float, which would lose digits.
     exact = any(isinstance(kind, datatype.Decimal) for kind in kinds)
     return json.JSONDecoder(parse_float=Decimal if exact else None)
 
 
 def is_text(value: object) -> bool:
-    """Tell whether all text in *value* is UTF-8: half a surrogate pair is not."""
+    """Return whether all text in *value* can be encoded in UTF-8."""
     left = [value]
     while left:  # no recursion: a record from outside may be nested deeply
         part = left.pop()

@@ -21,10 +21,10 @@ Answer = TypeVar("Answer")
 
 
 def outlast(ask: "Callable[[], Answer]", tell: "Callable[[str], None]") -> Answer:
-    """Return what *ask* returns, once the schema registry answers it.
+    """Call *ask*, and retry it while the schema registry does not answer.
 
-    Meanwhile *tell* is called with the reason, about every second. Raise `RegistryAway` when
-    its patience has ended.
+    After each failed attempt *tell* is called with the reason. Raise `RegistryAway` once its
+    `patience_s` has elapsed.
     """
     began_s = monotonic()
     while True:
@@ -38,9 +38,9 @@ def outlast(ask: "Callable[[], Answer]", tell: "Callable[[str], None]") -> Answe
 
 
 class Registry:
-    """Asks the registry at *url*. Raise `RegistryAway` if it does not answer.
+    """A client of the registry at *url*. Methods raise `RegistryAway` if it does not answer.
 
-    A connection lasts for one question: processors are forked, and must not share one.
+    Each request has a connection of its own: processors are forked, and must not share one.
     """
 
     def __init__(self, url: str, patience_s: float = 0.0) -> None:
@@ -57,13 +57,13 @@ class Registry:
 
     def schema(self, number: int) -> str | None:
         """Return the text of the schema with the id *number*; None if there is none."""
-        # whoever decodes a record asks again, and tells others meanwhile
+        # no retries: the caller retries with `outlast`, which reports the reason
         return self._asked(
             lambda client: _known(client.get_schema(number).schema_str), retries=0
         )
 
     def register(self, subject: str, text: str) -> int:
-        """Return the id of the schema *text*, which *subject* has from now on."""
+        """Register the schema *text* for *subject*, and return its id."""
 
         def ask(client: "SchemaRegistryClient") -> int:
             from confluent_kafka.schema_registry import Schema  # noqa: PLC0415 - optional
@@ -82,7 +82,7 @@ class Registry:
                 SchemaRegistryError,
             )
         settings = {"url": self._url, "timeout": _ANSWER_S, "max.retries": retries}
-        # without a user and a password
+        # for messages: without user and password
         host = urlsplit(self._url).netloc.rpartition("@")[2]
         try:
             with SchemaRegistryClient(settings) as client:
@@ -97,12 +97,12 @@ class Registry:
             raise EngineError(
                 f"the schema registry at {host} refused: {error.error_message}"
             ) from error
-        except Exception as error:  # of the HTTP client, which is not ours to name
+        except Exception as error:  # errors of the HTTP client, which is an internal detail
             raise RegistryAway(host, str(error), self._patience_s) from error
 
 
 def _known(value: Answer | None) -> Answer:
-    """Return what the client's types say may be None."""
+    """Return *value*, which is optional only in the client's type hints."""
     if value is None:
         raise ValueError("the answer is incomplete")
     return value
