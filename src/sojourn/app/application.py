@@ -290,7 +290,7 @@ class App:
     ) -> NativeOperator:
         """Add a stateful aggregation in Spark, grouped *by* columns, and return the operator.
 
-        *emits* gives the types of the columns, those of *by* first.
+        *emits* gives the types of the columns, beginning with the columns of *by*.
         """
         read = self._native(name, reads)
         return self._add(native_operator(name, read, columns, emits, settings, by))

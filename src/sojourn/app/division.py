@@ -81,6 +81,7 @@ def _functions(app: "App") -> list[str]:
 def _connected(app: "App", kafka: frozenset[str]) -> list[Group]:
     """Return the groups of functions that streams outside of Kafka connect."""
     functions = _functions(app)
+    # Functions of a group share one set, so merging two sets relabels all their functions.
     groups = {name: {name} for name in functions}
     for name in functions:
         for stream in app.operators[name].emits:

@@ -72,7 +72,7 @@ class AppOperator:
 
     @property
     def stream(self) -> Stream:
-        """The only stream the operator writes. Raise `BadApplication` if there are others."""
+        """The stream it writes. Raise `BadApplication` unless there is exactly one."""
         if len(self.emits) != 1:
             raise BadApplication(
                 f"operators.{self.name}.emits",

@@ -29,7 +29,7 @@ def output_of(operator: PythonOperator) -> Checked:
     }
     place, names = f"operators.{operator.name}.emits", ", ".join(streams)
 
-    def several(output: Any) -> Emitted:  # noqa: ANN401 - that is what is checked
+    def several(output: Any) -> Emitted:  # noqa: ANN401 - its type is checked here
         try:
             name, record = output
             check = streams[name]

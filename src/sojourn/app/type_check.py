@@ -58,7 +58,7 @@ def check_record(schema: Schema) -> Check:
     columns = tuple((plain_types(field), _field(field)) for field in schema.fields)
     width = len(columns)
 
-    def check(record: Any) -> None:  # noqa: ANN401 - that is what is checked
+    def check(record: Any) -> None:  # noqa: ANN401 - its type is checked here
         if not isinstance(record, tuple):
             misfit(f"{shown(record)} is not a record; make it a tuple: (value,)")
         if len(record) != width:

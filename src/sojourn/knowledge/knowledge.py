@@ -326,6 +326,7 @@ class Knowledge:
             if episode.decision.expected is not None
             and after.usable
             and not batch_ended([episode.observation, after])
+            # the plan of the prediction did run
             and episode.running == episode.decision.after
             and (episode.cost is None or episode.cost.pause_s == 0)
         ]

@@ -151,7 +151,7 @@ class Loop:
     processors on the nodes of the engine, whose number *bounds* limits.
     """
 
-    def __init__(  # noqa: PLR0913 - a loop is told by name what differs from the usual
+    def __init__(  # noqa: PLR0913 - most are keywords with defaults
         self,
         engine: Engine,
         topology: Topology,
@@ -175,7 +175,7 @@ class Loop:
 
     @property
     def mode(self) -> Mode:
-        """Whether decisions are applied."""
+        """The current mode, as set at construction or by `follow`."""
         return self._mode
 
     def follow(self, policy: Policy, mode: Mode = ACTIVE, placer: Placer | None = None) -> None:

@@ -17,6 +17,7 @@ Named: TypeAlias = Mapping[str, AvroType]
 """The named types of a schema."""
 Convert: TypeAlias = Callable[[Any], Any]
 
+# The Avro types of each simple column type; a logical type follows its underlying type.
 _FITS = {
     "string": ("string", "enum"),
     "boolean": ("boolean",),

@@ -69,6 +69,7 @@ class JsonCodec:
             _writers(schema, odd=False),
             _writers(schema, odd=True),
         )
+        # bytes: the values of binary columns, which come from headers
         self._columns = tuple(
             (field.name, as_is(field) | {bytes}, read_field(field)) for field in schema.fields
         )

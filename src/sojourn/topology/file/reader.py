@@ -169,6 +169,7 @@ def _parse(text: str, source: str) -> _Document:
 
 
 def _compose(text: str, source: str) -> yaml.Node | None:
+    # nodes, unlike loaded values, have line numbers
     try:
         node: yaml.Node | None = yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.reader.ReaderError as error:
