@@ -1,4 +1,4 @@
-"""The batches that are under way: what of them is not committed, and how they are ended."""
+"""The batches under way: their uncommitted records, and how to end them before their time."""
 
 import math
 import time
@@ -29,17 +29,17 @@ __all__ = [
     "wake_readers",
 ]
 
-# What a machine that is very busy needs beside the records themselves.
+# Margin for a very busy machine, on top of the time for the records themselves.
 _SLACK_S = 120.0
 _ANSWER_S, _LOOK_S = 5.0, 0.02
-# How often it is told what a drain waits for.
+# The interval at which a drain reports progress while nothing changes.
 _TELL_S = 5.0
 _LAST_MS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class WakeUp:
-    """Where the record is that `wake_readers` has written."""
+    """The position of the record that `wake_readers` wrote."""
 
     topic: str
     partition: int
@@ -48,19 +48,21 @@ class WakeUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batches:
-    """The batches of an application that began *since_s*, and commits every *batch_s*."""
+    """The batches of a running application."""
 
     layout: Layout
     state: Checkpoints
     controller: Controller
     pulls: Pulls
     since_s: float
+    """The start of the application, in seconds since 1970."""
     batch_s: float
+    """The interval at which Spark commits."""
 
     def uncommitted(self, wake_up: WakeUp | None = None) -> int:
         """Return how many records hosts have taken that Spark has not committed.
 
-        That of *wake_up* is for nobody, and does not count.
+        The record of *wake_up* has no reader and does not count.
         """
         return sum(self._uncommitted(part, wake_up) for part in self.layout.parts)
 
@@ -70,11 +72,12 @@ class Batches:
         check: Callable[[], None],
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """Return when all that was begun is committed.
+        """Wait until all records that were taken are committed.
 
-        *progress* is told what is waited for; *check* raises where that is of no use. Readers
-        *wake* only if something was begun: the batch of an idle part would take the record
-        that wakes it, and have to be waited for.
+        *progress* receives a line about the batches it waits for; *check* raises if the
+        application has stopped meanwhile. *wake* is called only if records are open: an idle
+        part would start a batch with the record that wakes it, and the drain would have to
+        wait for that batch.
         """
         self.controller.drain()
         commits = {name: self.state.commits(name) for name in self._of_spark}
@@ -105,7 +108,7 @@ class Batches:
                 progress(waits_for(operators, max(ends_s) + self.batch_s - time.time()))
 
     def locate(self) -> None:
-        """Let hosts tell how far they are."""
+        """Ask hosts for their current offsets, and record those that answer in time."""
         asked, until_s = set(self.controller.ask()), time.monotonic() + _ANSWER_S
         heard: set[str] = set()
         while time.monotonic() < until_s and not asked <= heard:
@@ -115,10 +118,11 @@ class Batches:
                 heard.add(name)
 
     def _left(self, commits: dict[str, int]) -> set[str]:
-        """Return the queries of which something was begun that is not committed.
+        """Return the queries with records that were taken and are not committed.
 
-        Of Spark's own there were so many *commits* when the end began. They do not tell how
-        far they are: they may have taken all that there is.
+        *commits* are the numbers of commits of Spark's own queries when the drain began. Such
+        a query does not report its offsets; until its next commit it may have taken all
+        records up to the end of its topics.
         """
         self.locate()
         left = {name for name in self.layout.parts if not self._drained(name)}
@@ -127,7 +131,7 @@ class Batches:
             return left
         try:
             ends = self.pulls.offsets.partitions()
-        except EngineError:  # no broker answers, and nobody knows
+        except EngineError:  # no broker answers: the ends of topics are unknown
             return left | under_way
         for name in under_way:
             reads = {topic: ends[topic] for topic in self.layout.reads(self._of_spark[name])}
@@ -140,7 +144,7 @@ class Batches:
         return {name: name for name in self.layout.natives} | self.layout.misfits
 
     def _drained(self, part: str) -> bool:
-        """Tell whether nothing of a part is open, and Spark has committed that."""
+        """Return whether a part has no open records, and Spark has committed that."""
         state = self.pulls.parts.get(part)
         clean = None if state is None else state.clean
         return clean is not None and self.state.commits(part) > clean
@@ -153,7 +157,7 @@ class Batches:
         return self._beyond(name, at) - taken
 
     def _beyond(self, name: str, at: Positions) -> int:
-        """Return how far *at* is beyond what the files of the checkpoint say."""
+        """Return the number of records between the committed offsets and *at*."""
         committed = self.state.positions(name, {topic: {} for topic in at})
         return sum(
             max(0, next_ - committed[topic].get(part, 0))
@@ -163,18 +167,19 @@ class Batches:
 
 
 def end_early(session: SparkSession) -> None:
-    """Let the batch of every query end at its next record, and later ones take none.
+    """Make the batch of every query end at its next record, and later batches take none.
 
-    Readers look at a clock of Spark's before each record. One that waits for a record does not
-    look: its batch ends in its time. So do all, should Spark have no such clock any more.
+    Readers check a clock of Spark's before each record; it is set to the end of time. A reader
+    that waits for a record does not check: its batch lasts its full time. If a later version
+    of Spark has no such clock, all batches do.
     """
     _set_clock(session, "ManualClock", _LAST_MS)
 
 
 def wake_readers(clients: Mapping[str, str], topic: str) -> WakeUp | None:
-    """Write a record for nobody to *topic*, at which a reader that waits there looks.
+    """Write a record without an addressee to *topic*: a waiting reader checks its clock.
 
-    Without a broker nothing is written, and batches end in their time.
+    If no broker answers, return None: batches last their full time.
     """
     written: list[WakeUp] = []
 
@@ -191,7 +196,7 @@ def wake_readers(clients: Mapping[str, str], topic: str) -> WakeUp | None:
 
 
 def end_in_time(session: SparkSession) -> None:
-    """Let batches last as long as ever: one that failed must take again what it had taken."""
+    """Restore the length of batches: one that failed must read the same records again."""
     _set_clock(session, "SystemClock")
 
 
@@ -203,16 +208,16 @@ def _set_clock(session: SparkSession, kind: str, *told: int) -> None:
 
 
 def patience_s(operators: Iterable[PythonOperator], batch_s: float) -> float:
-    """Return how long an end in order may take: a batch, and the longest a record may.
+    """Return the time limit of a drain: a batch, and the longest time a record may take.
 
-    A record is tried again if it fails, and once more if its processor dies.
+    A record is retried if it fails, and once more if its processor dies.
     """
     longest_s = max(((o.on_error.retries + 2) * o.time_limit_s for o in operators), default=0.0)
     return batch_s + longest_s + _SLACK_S
 
 
 def waits_for(names: Collection[str], left_s: float) -> str:
-    """Return what is waited for, and for how long at most.
+    """Return the progress line of a drain: operators whose batch is open, and the time left.
 
     >>> waits_for({"split", "count"}, 37.2)
     'waiting for the batch of count, split to end (at most 38 s)'
@@ -224,7 +229,7 @@ def waits_for(names: Collection[str], left_s: float) -> str:
 
 
 def _place(wake_up: WakeUp) -> Positions:
-    """Return the position behind the record that wakes readers."""
+    """Return the position after the record of *wake_up*."""
     return {wake_up.topic: {wake_up.partition: wake_up.offset + 1}}
 
 

@@ -1,4 +1,4 @@
-"""From what hosts and brokers counted to what the loop looks at."""
+"""Merge the counters of hosts and the offsets of Kafka into the reports that the loop reads."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,34 +23,37 @@ from sojourn.spark.wire.tracing import Trace
 
 __all__ = ["Pulls"]
 
-# Records come from their topic in less; offsets and hosts are not asked at the same moment.
+# An upper bound for the time from topic to host; end offsets and hosts are not read at the
+# same moment, so some records always seem to be between them.
 _ON_ITS_WAY_S = 0.2
-# For so long after a start hosts import and Java compiles, on the cores that records need.
+# After a start, modules are imported and Java compiles, on the cores that records need.
 _WARMS_S = 10.0
 
 
 @dataclass(slots=True)
 class Pulls:
-    """What was counted of an application, between one look and the next.
-
-    *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
-    come next, by query, topic and partition, and *outputs* where Spark's own begin to write.
-    *states* are those of operators, *parts* of parts, which had so many *relays* at most, and
-    were in *batches*. *untaken* records lay in an operator's topics at the last look, and of
-    those that a projection reads its part had *passed* so many.
-    """
+    """The counters of an application between one look and the next."""
 
     layout: Layout
     offsets: AppendTimes
     positions: dict[str, dict[str, dict[int, int]]]
+    """The offset that each query reads next, by topic and partition."""
     outputs: dict[str, dict[str, dict[int, int]]]
+    """The end offsets of what Spark's own queries write, at the start."""
     since_s: float
+    """The last look, by the monotonic clock."""
     states: dict[str, OperatorState] = field(default_factory=dict)
+    """The latest status of each operator."""
     parts: dict[str, PartState] = field(default_factory=dict)
+    """The latest status of each part."""
     relays: dict[str, int] = field(default_factory=dict)
+    """The largest number of relays that each part has had."""
     batches: dict[str, int] = field(default_factory=dict)
+    """The latest batch of each part."""
     untaken: dict[str, int] = field(default_factory=dict)
+    """Unread records in the topics of each operator, at the last look."""
     passed: dict[str, int] = field(default_factory=dict)
+    """The offsets up to which the part of each projection has read, added up."""
     cpu_usage: CpuUsage = field(default_factory=CpuUsage)
     clocks: ProducerClocks = field(default_factory=ProducerClocks)
     reading: Reading = field(default_factory=Reading)
@@ -73,10 +76,11 @@ class Pulls:
         clock_s: tuple[float, float],
         until_s: float,
     ) -> Pull:
-        """Return what was counted until *until_s*; *clock_s* is the interval as asked for.
+        """Return the report of the interval up to *until_s*, by the monotonic clock.
 
-        *ends* are the offsets that come next, as they are now. An interval of which the most
-        lies within the first seconds after the start is one of warming up.
+        *clock_s* is the interval that the loop asked for, by the engine's clock. *ends* are
+        the current end offsets. The interval counts as warm-up if most of it lies within the
+        first seconds after the start.
         """
         bins = max(1, round((until_s - self.since_s) / BIN_S))
         bin_s = (clock_s[1] - clock_s[0]) / bins
@@ -128,7 +132,10 @@ class Pulls:
         early: Mapping[str, Sequence[PartTally]],
         ends: Mapping[str, Mapping[int, int]],
     ) -> None:
-        """Note what parts told *early*, before the first interval; topics end at *ends*."""
+        """Take in the *early* reports of parts, before the first interval.
+
+        *ends* are the current end offsets.
+        """
         self._look_at_reading(ends, self.since_s)
         for part, tallies in early.items():
             self.follow(tallies)
@@ -136,7 +143,7 @@ class Pulls:
         self._look_at_reading(ends, self.since_s)
 
     def _look_at_reading(self, ends: Mapping[str, Mapping[int, int]], now_s: float) -> None:
-        """Note whether parts read what waits for them in Kafka, up to *ends*."""
+        """Check whether parts read the records that wait for them in Kafka, up to *ends*."""
         self.reading.saw(
             now_s,
             {name: self.positions[name] for name in self.layout.parts},
@@ -146,7 +153,10 @@ class Pulls:
         )
 
     def held_up(self) -> Iterator[str]:
-        """Yield who holds up records, and for what reason; without numbers that vary."""
+        """Yield the reasons why records wait, by operator or part.
+
+        Texts have no numbers that vary: they stay the same while the reason does.
+        """
         waits = [(name, state.waits) for name, state in self.states.items()]
         waits += [(name, part.waits) for name, part in self.parts.items()]
         for name, reason in dict.fromkeys(waits):
@@ -166,7 +176,7 @@ class Pulls:
         ends: Mapping[str, Mapping[int, int]],
         until_s: float,
     ) -> OperatorReport:
-        """Return *report*, which has what arrived, with what was done with it."""
+        """Return *report*, which has the arrivals, with service, transfers and backlog."""
         name = report.name
         backlog = self._backlog(name, ends)
         state, behind_s = self.states.get(name, OperatorState()), self._behind_s(name)
@@ -191,7 +201,10 @@ class Pulls:
         )
 
     def _begun_since(self, batches: Mapping[str, int]) -> int:
-        """Return how many batches parts have begun since, or ended without the next one yet."""
+        """Return how many batches have ended since the look at which parts were in *batches*.
+
+        If a part is between two batches, which some of its relays have left, that counts too.
+        """
         ended = 0
         for name, state in self.parts.items():
             self.relays[name] = max(state.relays, self.relays.get(name, 0))
@@ -206,9 +219,10 @@ class Pulls:
     def _all_arrivals(
         self, name: str, tallies: Sequence[OperatorTally], until_s: float, bins: int
     ) -> tuple[int, ...]:
-        """Return what came to an operator in each bin: from Kafka, and from inside its part.
+        """Return the arrivals of an operator in each bin: from Kafka, and from inside its part.
 
-        A projection behind a part writes what comes to it, and nobody else counts that.
+        A projection behind a part is counted by its output: it makes one record of each
+        that arrives, and hosts do not count its arrivals.
         """
         part, topics = self.layout.part_of.get(name), self.layout.reads(name)
         behind = part is not None and name in part.behind
@@ -222,9 +236,9 @@ class Pulls:
         return tuple(total)
 
     def _from_outside(self, name: str, until_s: float) -> tuple[ProcessorReport, ...]:
-        """Return what Spark's own operator did, by what it wrote.
+        """Return the service of one of Spark's own operators, by the records it wrote.
 
-        One before a part writes nothing; it has done what its part has taken.
+        A projection before a part writes nothing: it has served what its part has read.
         """
         if name in self.passed:
             served, self.passed[name] = self.passed[name], self._passed(name)
@@ -234,21 +248,22 @@ class Pulls:
         return (ProcessorReport(processor=f"{name}-1", served=served),)
 
     def _passed(self, name: str) -> int:
-        """Return up to where the part of a projection has taken what that reads."""
+        """Return the sum of the offsets up to which a projection's part has read its topics."""
         begun = self.positions[self.layout.part_of[name].name]
         return sum(sum(begun.get(topic, {}).values()) for topic in self.layout.reads(name))
 
     def _backlog(self, name: str, ends: Mapping[str, Mapping[int, int]]) -> int:
         """Return the records that wait for an operator, or will.
 
-        What lies before its part counts as often as a root comes to the operator: where the
-        queue stands does not tell who is slow. For a projection of a part nothing waits.
+        Unread records of its part count with the operator's visits per record: they wait
+        before the first operator of a part, whichever of its operators is slow. A projection
+        of a part has no backlog.
         """
         if name not in self.layout.functions and name in self.layout.part_of:
             return 0
         if name not in self.layout.functions:
             begun, topics = self.positions[name], self.layout.reads(name)
-            # one record makes one: as much as it has not written it has not done
+            # the output has one record per input, so the difference is not processed yet
             written = _beyond(ends, self.outputs[name], self.layout.writes(name).values())
             return max(0, _beyond(ends, begun, topics) - written)
         part = self.layout.part_of[name]
@@ -267,7 +282,7 @@ class Pulls:
         return self.parts[part].visits if part in self.parts else {}
 
     def located(self, part: str, tallies: Iterable[PartTally]) -> None:
-        """Note how a part is, and how far."""
+        """Take in the status and the offsets of a part."""
         for tally in tallies:
             self.parts[part] = tally.state
             for name, each in tally.operators.items():
@@ -276,7 +291,7 @@ class Pulls:
                 self.positions[part].setdefault(topic, {}).update(offsets)
 
     def follow(self, tallies: Iterable[PartTally]) -> list[Completed]:
-        """Return the roots that are complete with what hosts tell of their records."""
+        """Add the traced records in *tallies* to their trees; return the completed roots."""
         return [
             complete
             for part in tallies
@@ -299,7 +314,10 @@ class Pulls:
         ]
 
     def _counted(self, trace: Trace) -> tuple[float, float]:
-        """Return when the root of a record was born, and how long the record itself took."""
+        """Return the birth of a record's root, and the sojourn of the record itself.
+
+        Both are corrected if the clocks of producers are wrong.
+        """
         place = place_of(trace.root)
         source = None if place is None else self.sources.get(place[0])
         if place is None or source is None:
@@ -310,12 +328,12 @@ class Pulls:
         birth_s = self.clocks.birth_s(source, trace.birth_s, appended)
         if is_root and birth_s != trace.birth_s:
             return birth_s, max(0.0, trace.done_s - birth_s)
-        return birth_s, trace.sojourn_s  # what is inside was written by clocks of ours
+        return birth_s, trace.sojourn_s  # derived records have timestamps of our own clocks
 
     def _behind_s(self, name: str) -> float:
-        """Return by how much records that come to an operator seem to have waited longer.
+        """Return the time that slow producer clocks add to the waits of an operator's records.
 
-        Where it reads one source; of several nobody knows whose records waited.
+        It is known only if the operator reads one source, and 0 otherwise.
         """
         reads = list(self.layout.reads(name))
         source = self.sources.get(reads[0]) if len(reads) == 1 else None
@@ -338,10 +356,10 @@ class Pulls:
 def _waited(
     report: OperatorReport, before: Mapping[str, int], after: Mapping[str, int]
 ) -> bool:
-    """Tell whether more records were in an operator's topics than are on their way there.
+    """Return whether more records were in an operator's topics than can be in transfer.
 
-    Then one that finds a processor idle may have waited for others before it: the time since
-    it was written is not what its way took. What it sends comes in bulk, and waits as well.
+    Then a record that finds a processor idle may have waited behind others before, and the
+    time since it was written is not its transfer time. Its outputs come in bulk and wait too.
     """
     lasted_s = report.bin_s * len(report.arrivals)
     ordinary = max(1, report.running) + _ON_ITS_WAY_S * sum(report.arrivals) / lasted_s
@@ -353,7 +371,7 @@ def _beyond(
     positions: Mapping[str, Mapping[int, int]],
     topics: Iterable[str],
 ) -> int:
-    """Return how many records of *topics* lie between positions and ends."""
+    """Return how many records of *topics* lie between *positions* and *ends*."""
     return sum(
         max(0, end - positions.get(topic, {}).get(part, 0))
         for topic in topics

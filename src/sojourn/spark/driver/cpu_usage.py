@@ -1,4 +1,4 @@
-"""How busy the cores of this machine are, or those of this container."""
+"""The busy cores of this machine, or of this container."""
 
 import time
 
@@ -8,7 +8,7 @@ __all__ = ["CpuUsage"]
 
 
 class CpuUsage:
-    """The cores that this process may use, and how many all of them together were busy."""
+    """The cores that this process may use, and how many of them are busy."""
 
     def __init__(self) -> None:
         now = core_use()
@@ -16,7 +16,7 @@ class CpuUsage:
         self._at_s, self._used_s = time.monotonic(), now.used_s
 
     def busy_cores(self, now_s: float) -> float | None:
-        """Return the cores that were busy since this was last asked; None if not known."""
+        """Return the mean of busy cores since the last call; None if unknown."""
         now, lasted_s, before_s = core_use(), now_s - self._at_s, self._used_s
         self.cores, self._used_s, self._at_s = now.cores, now.used_s, now_s
         if lasted_s <= 0 or before_s is None or now.used_s is None:

@@ -1,7 +1,7 @@
-"""Whether the disks that an application writes to have room, as its driver sees it.
+"""Full disks, as the driver of an application sees them.
 
-Hosts find out by themselves, and wait. Spark does not: a query that cannot write to its
-checkpoint fails, and is started again when there is room.
+Hosts notice a full disk themselves, and wait. Spark does not: a query that cannot write to its
+checkpoint fails, and is restarted when the disk has room again.
 """
 
 import errno
@@ -17,13 +17,13 @@ from sojourn.files.private_files import FILE_MODE
 __all__ = ["DiskWatch", "has_room", "lacks_room"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-# What a probe takes for a moment: files of a checkpoint have a few kilobytes.
+# The size of the file that probes for room; files of a checkpoint have a few kilobytes.
 _PROBE_BYTES = 1 << 20
 _LOOK_S = 1.0
 
 
 def lacks_room(text: str) -> bool:
-    """Tell whether an error, of Java or of Python, is that of a full disk.
+    """Return whether the text of an error, of Java or Python, is that of a full disk.
 
     >>> lacks_room("java.io.IOException: No space left on device")
     True
@@ -32,7 +32,7 @@ def lacks_room(text: str) -> bool:
 
 
 def has_room(folder: Path, least_bytes: int = _PROBE_BYTES) -> bool:
-    """Tell whether so many bytes can be written in *folder*, by trying it."""
+    """Return whether *least_bytes* can be written in *folder*, by trying it."""
     probe = folder / f".room-{uuid4().hex}"
     try:
         number = os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE)
@@ -48,7 +48,7 @@ def has_room(folder: Path, least_bytes: int = _PROBE_BYTES) -> bool:
 
 
 class DiskWatch:
-    """How long the disks of *folders* have had no room; *now_s* is a steady clock."""
+    """Tracks for how long the disks of *folders* are full; *now_s* is a monotonic clock."""
 
     def __init__(
         self, folders: Iterable[Path], now_s: Callable[[], float] = time.monotonic
@@ -61,12 +61,12 @@ class DiskWatch:
 
     @property
     def full_s(self) -> float | None:
-        """For how long there has been no room; None if there is some."""
+        """How long the disk has been full; None if it has room."""
         return None if self._since_s is None else self._now_s() - self._since_s
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What to tell the user, the same for as long as it is so."""
+        """Notices for the user; the text does not change while the disk is full."""
         if self._since_s is None:
             return ()
         return (
@@ -74,18 +74,18 @@ class DiskWatch:
         )
 
     def lacks(self, why: str) -> None:
-        """Note that something failed because a disk is full."""
+        """Record a failure that a full disk has caused, and begin to probe."""
         self.lack, self._probing, self._looked_s = why, True, self._now_s()
         self._note()
 
     def hosts_lack(self, why: str) -> None:
-        """Note what hosts have no room for; empty if they have."""
+        """Record the reason why hosts wait for room; empty if they do not."""
         self._hosts_wait = bool(why)
         self.lack = why or self.lack
         self._note()
 
     def look(self) -> None:
-        """Find out, once in a while, whether there is room again."""
+        """Probe after a failure, once per second, until all disks have room."""
         if self._probing and self._now_s() - self._looked_s >= _LOOK_S:
             self._looked_s = self._now_s()
             self._probing = not all(map(has_room, self._folders))

@@ -1,4 +1,4 @@
-"""An application as queries, topics and hosts: worked out before anything starts."""
+"""The layout of an application: its queries, topics and hosts, known before anything starts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,12 +27,14 @@ _JOB = "sojourn.spark.processor.operator_job:of_application"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where streams and operators of *app*, found at *address*, are on Spark."""
+    """The assignment of streams to topics, and of operators to queries and hosts."""
 
     app: App
     address: str
+    """The module or topology file from which hosts load the application."""
     parts: Mapping[str, Part] = field(init=False)
     part_of: Mapping[str, Part] = field(init=False)
+    """The part of each Python operator and each projection."""
     _kafka: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -42,17 +44,17 @@ class Layout:
             for part in parts.values()
             for name in (*part.operators, *part.projections)
         }
-        object.__setattr__(self, "parts", parts)  # worked out once
+        object.__setattr__(self, "parts", parts)  # computed once; the record is frozen
         object.__setattr__(self, "part_of", part_of)
         object.__setattr__(self, "_kafka", streams_in_kafka(self.app))
 
     @property
     def file(self) -> Path | None:
-        """The topology file that is the application; None if it is a module."""
+        """The topology file of the application; None if the application is a module."""
         return topology_file(self.address)
 
     def on_nodes(self) -> "Layout":
-        """Return the layout with the address at which nodes find the application.
+        """Return the layout with the address of the application on executors.
 
         Spark puts files that it ships into the working folder of an executor.
         """
@@ -85,18 +87,18 @@ class Layout:
         }
 
     def before(self, part: str) -> dict[str, NativeOperator]:
-        """Return the projections before the functions of a part, by the topic they read."""
+        """Return the projections before the functions of a part, by input topic."""
         projections = [self._of_spark[name] for name in self.parts[part].before]
         return {self.app.topic(each.reads[0].name): each for each in projections}
 
     def behind(self, part: str) -> dict[str, NativeOperator]:
-        """Return the projections behind the functions of a part, by the topic they write."""
+        """Return the projections behind the functions of a part, by output topic."""
         projections = [self._of_spark[name] for name in self.parts[part].behind]
         return {self.app.topic(each.stream.name): each for each in projections}
 
     @property
     def misfits(self) -> dict[str, str]:
-        """The aggregations, by the query that makes dead letters of what does not fit them."""
+        """The aggregations, by the query that turns records of other form into dead letters."""
         return {
             f"misfits of {name}": name
             for name, operator in self.natives.items()
@@ -105,12 +107,12 @@ class Layout:
 
     @property
     def dead_letters(self) -> str:
-        """The topic of records that could not be done."""
+        """The topic of records that could not be processed."""
         return f"{self.app.name}.dead-letters"
 
     @property
     def retries(self) -> str:
-        """The topic of records to be put back in that never were in another."""
+        """The topic through which dead letters are retried that were never in another topic."""
         return f"{self.app.name}.retries"
 
     @property
@@ -122,24 +124,27 @@ class Layout:
 
     @property
     def topics(self) -> list[str]:
-        """All topics but those of deduplicating sinks."""
+        """All topics except the outputs of deduplicating sinks."""
         retries = [self.retries] if any(map(self._retries, self.parts.values())) else []
         return [*map(self.app.topic, self.streams), self.dead_letters, *retries]
 
     @property
     def deduplicated(self) -> list[Sink]:
-        """The sinks at which nothing arrives twice."""
+        """The sinks that drop duplicates."""
         return [sink for sink in self.app.sinks.values() if sink.deduplicate]
 
     @property
     def inner_topics(self) -> list[str]:
-        """The topics that nobody outside is meant to write or to read."""
+        """The topics for this application alone: neither of sources nor of sinks."""
         outside = {*self.app.sources, *(sink.stream.name for sink in self.app.sinks.values())}
         return [self.app.topic(name) for name in self.streams if name not in outside]
 
     @property
     def passing_topics(self) -> list[str]:
-        """The topics of which nobody needs what was read: others may read durable streams."""
+        """The inner topics whose records can be deleted once they are read.
+
+        Durable streams are not among them: other consumers may read those.
+        """
         if self.app.durable_streams:
             return []
         streams = [name for name in self.streams if not self.app.streams[name].durable]
@@ -148,13 +153,13 @@ class Layout:
 
     @property
     def required_topics(self) -> dict[str, str]:
-        """The topics that others must have made, and the sources that name them."""
+        """The topics that must exist already, and the sources that name them."""
         return {topic: f"source {source}" for source, topic in self.app.required_topics.items()}
 
     def reads(self, operator: str) -> dict[str, str]:
         """Return the streams that an operator reads from Kafka, by topic.
 
-        What a projection of its part makes for it is in the topic that the projection reads.
+        The output of a projection before it has the topic that the projection reads.
         """
         read = [s.name for s in self.app.operators[operator].reads]
         found = {self.app.topic(name): name for name in read if name in self._kafka}
@@ -171,7 +176,7 @@ class Layout:
         return {name: self.app.topic(name) for name in written}
 
     def query_reads(self, query: str) -> list[str]:
-        """Return the topics that the query of a part, or of Spark's own operator, reads."""
+        """Return the topics that a query reads: that of a part, or of Spark's own operator."""
         part = self.parts.get(query)
         if part is None:
             return list(self.reads(query))
@@ -180,7 +185,7 @@ class Layout:
 
     @property
     def handed_over(self) -> list[str]:
-        """The topics whose records go to Python: to hosts, and to deduplicating sinks."""
+        """The topics whose records Spark sends to Python: to hosts or deduplicating sinks."""
         read = [topic for part in self.parts for topic in self.query_reads(part)]
         sinks = [self.app.topic(sink.stream.name) for sink in self.deduplicated]
         return list(dict.fromkeys((*read, *sinks)))
@@ -204,9 +209,10 @@ class Layout:
         partitions: Mapping[str, int],
         signing_key: bytes = b"",
     ) -> Route:
-        """Return where the records of a part come from and go to.
+        """Return the route of a part's records from input topics to output topics.
 
-        Ids of roots carry *marks*, by topic. So many *partitions* topics have.
+        *marks* are the marks in ids of roots, by topic. *partitions* are the numbers of
+        partitions, by topic.
         """
         here, topic, before = self.parts[part], self.app.topic, self.before(part)
         read = [(name, s) for name in here.operators for s in self.app.operators[name].reads]
@@ -239,7 +245,7 @@ class Layout:
         )
 
     def spread(self, native: str, partitions: Mapping[str, int]) -> int:
-        """Return the partitions of what a projection writes, if readers drop duplicates."""
+        """Return the partitions of a projection's output if readers drop duplicates, else 0."""
         operator = self.natives[native]
         name = operator.stream.name
         if operator.kind != "project" or name not in self._deduplicated_streams:
@@ -248,7 +254,7 @@ class Layout:
 
     @property
     def signs_in_spark(self) -> bool:
-        """Whether queries of Spark's own have to sign what they say of offsets."""
+        """Whether queries of Spark's own must sign the input offsets of their records."""
         natives = self.natives.values()
         return any(
             each.kind == "project" and each.stream.name in self._deduplicated_streams
@@ -257,11 +263,11 @@ class Layout:
 
     @property
     def _deduplicated_streams(self) -> set[str]:
-        """The streams whose duplicates are dropped, in each partition by itself.
+        """The streams whose duplicates are dropped, for each partition separately.
 
-        Those are the streams of deduplicated sinks, what parts with a state read, and all that
-        leads there through other parts and projections: a duplicate that passes one of them
-        has another offset behind it.
+        Those are the streams of deduplicated sinks, the inputs of parts with a state, and all
+        streams upstream of them through other parts and projections: a duplicate that passes
+        one of those has another offset behind it, so it must be dropped before.
         """
         found = {sink.stream.name for sink in self.deduplicated}
         for part in self.parts.values():
@@ -283,10 +289,10 @@ class Layout:
         return found
 
     def _deduplicates(self, part: Part) -> frozenset[str]:
-        """Return the topics of which a part drops duplicates.
+        """Return the topics in which a part drops duplicates.
 
-        What enters the application comes once, or with ids of producers, which only states and
-        sinks are interested in.
+        Sources are among them only for parts with a state. They have each record once, or
+        with the id of its producer, by which only states and sinks deduplicate.
         """
         if self._stateful(part):
             return frozenset(map(self.app.topic, part.reads))
@@ -295,7 +301,7 @@ class Layout:
         return frozenset(self.app.topic(n) for n in part.reads if n not in self.app.sources)
 
     def reminder_marks(self, epoch: str) -> dict[str, str]:
-        """Return marks of the streams of reminders, which are in no topic."""
+        """Return the marks in ids of reminders, by stream; their streams have no topic."""
         parts = self.parts.values()
         return {reminders_of(name): epoch for part in parts for name in self._stateful(part)}
 
@@ -303,7 +309,7 @@ class Layout:
         return tuple(name for name in part.operators if self.functions[name].state is not None)
 
     def _retries(self, part: Part) -> bool:
-        """Tell whether a part has records that never were in a topic."""
+        """Return whether a part has records that were never in a topic."""
         return bool(part.inner or self._stateful(part))
 
     def host(
@@ -314,7 +320,7 @@ class Layout:
         allocation: Mapping[str, int],
         epoch: str = "",
     ) -> HostSettings:
-        """Return what the host of a part runs; *epoch* is in ids of reminders."""
+        """Return the settings of the host of a part; *epoch* is in ids of reminders."""
         here, operators = self.parts[part], self.app.operators
         reminders = {reminders_of(name): name for name in self._stateful(here)}
         behind = {name: operators[name].reads[0].name for name in here.behind}
@@ -372,11 +378,11 @@ class Layout:
         return folder / part / SOCKET
 
     def addresses(self, folder: Path) -> dict[str, HostAddress]:
-        """Return where relays on this machine reach the host of each part."""
+        """Return the addresses of hosts for relays on this machine, by part."""
         return {part: HostAddress(path=str(self.socket(part, folder))) for part in self.parts}
 
     def check_sockets(self, folder: Path) -> None:
-        """Raise `BadInput` if the system has no room for the name of a socket in *folder*."""
+        """Raise `BadInput` if the path of a socket in *folder* is too long for the system."""
         for part in self.parts:
             path = str(self.socket(part, folder))
             if len(path.encode()) > _LONGEST_SOCKET:
@@ -386,7 +392,7 @@ class Layout:
                 )
 
     def followers(self) -> dict[str, list[str]]:
-        """Return the functions that read each stream: what a tree is followed through."""
+        """Return the functions that read each stream; trees of records follow them."""
         functions = self.functions
         return {
             stream: [name for name in readers(stream, self.app.operators) if name in functions]
@@ -394,7 +400,7 @@ class Layout:
         }
 
     def entries(self) -> set[str]:
-        """Return the operators that read from outside, be it what a projection makes of it."""
+        """Return the operators that roots enter: readers of a source, or of its projection."""
         first = {
             name for source in self.app.sources for name in readers(source, self.app.operators)
         }
@@ -427,9 +433,9 @@ class Layout:
 
 
 def spare_slots(needed: int) -> int:
-    """Return how many tasks Spark may run at once where *needed* hold a slot.
+    """Return the slots of a session in which *needed* tasks hold one each.
 
-    Partitions that are added need more, and a slot that nobody uses costs nothing.
+    Partitions that are added later need more, and an unused slot costs nothing.
 
     >>> spare_slots(3)
     14
@@ -438,7 +444,7 @@ def spare_slots(needed: int) -> int:
 
 
 def check_slots(held: Mapping[str, int], slots: int) -> None:
-    """Raise `BadInput` if Spark runs fewer tasks than queries hold: some would never start.
+    """Raise `BadInput` if queries hold more slots than Spark has: some would never start.
 
     >>> check_slots({"split": 3, "count": 2}, 4)
     Traceback (most recent call last):

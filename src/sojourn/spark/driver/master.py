@@ -1,4 +1,4 @@
-"""Where Spark runs: on this machine, or on a cluster, with the settings that a user adds."""
+"""The master of Spark, this machine or a cluster, and the settings that a user adds."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,31 +24,31 @@ _FEWEST_CORES = 2
 _PACKAGES = (".py", ".zip", ".egg")
 
 _SAME_MACHINE: Mapping[str, str] = {
-    # others on this machine find its ports; for a local master Java makes the secret itself
+    # other users of this machine can reach its ports; for a local master Java makes the secret
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
 _MANY_MACHINES: Mapping[str, str] = {
-    # a task that fails is run again by its query, from a cut, and never beside itself
+    # a task that fails is run again by its query, from a cut, and never twice in parallel
     "spark.task.maxFailures": "1",
     "spark.speculation": "false",
-    # it needs more than one attempt of a task, and would keep tasks from nodes that recovered
+    # needs several attempts per task, and would keep tasks away from nodes that recovered
     "spark.excludeOnFailure.enabled": "false",
-    # executors that are given back finish what they have begun
+    # executors that are given back finish their tasks
     "spark.decommission.enabled": "true",
-    # how many executors there are is decided by the loop
+    # the loop decides the number of executors
     "spark.dynamicAllocation.enabled": "false",
 }
-# An executor whose machine has vanished keeps its slots until Spark notices: by default after
-# minutes, in which a batch that runs again may wait for a task that was sent there.
+# An executor whose machine has vanished keeps its slots until Spark notices, by default after
+# minutes; meanwhile a batch that is retried may wait for a task that was sent there.
 _NOTICED: Mapping[str, str] = {
     "spark.executor.heartbeatInterval": "5s",
     "spark.storage.blockManagerHeartbeatTimeoutMs": "30s",
     "spark.network.timeoutInterval": "5s",
 }
-# YARN and Kubernetes end an application that has lost twice as many executors as it has: with
-# machines that may be taken away, that is a question of time.
+# YARN and Kubernetes end an application that has lost twice as many executors as it has. On
+# machines that may be taken away (spot instances) that would only be a matter of time.
 _LOST: Mapping[str, str] = {"spark.executor.maxNumFailures": str(2**31 - 1)}
 # Folders of this machine, which executors elsewhere do not have.
 _FOLDERS_HERE = frozenset({"spark.python.unix.domain.socket.dir"})
@@ -62,16 +62,12 @@ OWNED: Mapping[str, str] = {
     "spark.master": "write --master",
     "spark.submit.pyFiles": "write --py-files",
 }
-"""Settings of Spark that Sojourn sets itself, and what to do instead."""
+"""Settings of Spark that Sojourn sets itself, each with the user's alternative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Master:
-    """The master of Spark at *url*, and what its session is made with.
-
-    - *url*: `local`, `spark://HOST:PORT`, `yarn`, `k8s://URL`, or `local-cluster[N,CORES,MIB]`
-    - *spark*: settings of Spark, passed through
-    - *py_files*: modules and packages that are shipped to every executor
+    """The master of Spark, and the user's settings for its session.
 
     >>> Master(url="spark://left:7077")
     Traceback (most recent call last):
@@ -80,8 +76,11 @@ class Master:
     """
 
     url: str = LOCAL
+    """`local`, `spark://HOST:PORT`, `yarn`, `k8s://URL`, or `local-cluster[N,CORES,MIB]`."""
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Settings of Spark, passed through."""
     py_files: tuple[Path, ...] = ()
+    """Modules and packages that are shipped to every executor."""
 
     def __post_init__(self) -> None:
         if self.url.startswith("local["):
@@ -126,10 +125,10 @@ class Master:
         return None if given is None or self.is_local else int(given)
 
     def options(self, slots: int, options: Mapping[str, str]) -> dict[str, str]:
-        """Return what to make a session with: *options* are ours, *slots* those of `local`.
+        """Return the settings of a session: *options* are Sojourn's, *slots* those of `local`.
 
-        How the driver is reached, and whether connections are authenticated, is for users to
-        say on a cluster: Spark's own choice is the default.
+        On a cluster, users configure the address of the driver and the authentication of
+        connections; the defaults are Spark's.
         """
         common = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
         if self.is_local:
@@ -175,7 +174,7 @@ class Master:
 
 
 def read_conf(texts: Iterable[str]) -> dict[str, str]:
-    """Return the settings of Spark in *texts*, `key=value`.
+    """Return the settings of Spark in *texts*, each `key=value`.
 
     >>> read_conf(["spark.executor.cores=4"])
     {'spark.executor.cores': '4'}
@@ -187,7 +186,7 @@ def read_conf(texts: Iterable[str]) -> dict[str, str]:
 
 
 def read_pair(text: str, place: str, example: str) -> tuple[str, str]:
-    """Return the key and the value in *text*. Refusals name its *place*, and an *example*."""
+    """Return the key and the value in *text*; errors name its *place* and an *example*."""
     key, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not key:
         # the text may be a secret, so it is not shown

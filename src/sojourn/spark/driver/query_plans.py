@@ -1,4 +1,4 @@
-"""The plans of an application's queries, as Spark makes them; nothing is started."""
+"""The plans that Spark makes for an application's queries; none of them is started."""
 
 import re
 import tempfile
@@ -17,9 +17,9 @@ from sojourn.spark.driver.state.checkpoints import Checkpoints
 
 __all__ = ["query_plans"]
 
-# No broker is asked for a plan.
+# Planning needs an address, but connects to no broker.
 _NOWHERE = "localhost:9092"
-# of `sojourn.spark.driver.query.transfer`
+# Added by `sojourn.spark.driver.query.transfer`.
 _PADDING = re.compile("0x0{100,}")
 
 

@@ -1,13 +1,13 @@
-"""Whether the records that wait in Kafka are read."""
+"""Detects partitions whose waiting records are not read."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 __all__ = ["Reading"]
 
-# The end of a batch, with the start of the next one, takes a second.
+# Well above the gap between two batches, which takes about a second.
 _STALLED_S = 5.0
-# The last offsets of a partition may be no records, but the marks of transactions.
+# The last offsets of a partition may be transaction markers instead of records.
 _MARGIN = 8
 _MOST_NAMED = 3
 
@@ -17,20 +17,21 @@ _Place = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Partition:
-    """A partition that ended at *first_end* at the first look, and is read up to *position*.
-
-    Records have been waiting, and none was read, *since_s*. *read* says whether any was.
-    """
+    """The progress of a reader in a partition."""
 
     first_end: int
+    """The end offset at the first look."""
     position: int
+    """The next offset to read."""
     since_s: float
+    """The time since when records have been waiting without progress."""
     read: bool = False
+    """Whether any record was read since the first look."""
     waits: bool = False
 
 
 class Reading:
-    """How far partitions are read, look by look.
+    """The progress of readers in their partitions, look by look.
 
     >>> reading = Reading()
     >>> for at_s, position, end in [(0, 0, 20), (1, 0, 30), (2, 30, 30)]:
@@ -40,7 +41,8 @@ class Reading:
     1 waiting for the first records of lines[0]
     2 reads
 
-    Once all that waited has been read, only what is not read for some seconds counts.
+    Once all partitions with waiting records have been read, only those count that make no
+    progress for some seconds.
 
     >>> for at_s in (3, 8, 9):
     ...     reading.saw(at_s, {"split": {"lines": {0: 30}}}, {"lines": {0: 60}})
@@ -60,7 +62,7 @@ class Reading:
         return bool(self.waits_for or self.notices)
 
     def pause(self) -> None:
-        """Leave out the time until the next look: no broker answers."""
+        """Do not count the time until the next look, because no broker answers."""
         self._paused = True
 
     def saw(
@@ -71,9 +73,9 @@ class Reading:
         oldest: _Positions | None = None,
         closed: Collection[str] = (),
     ) -> None:
-        """Take note of the *positions* of parts, and of the *ends* and the *oldest* records.
+        """Take in the *positions* of parts, and the *ends* and *oldest* offsets of topics.
 
-        Parts that are *closed* take no records, because too many wait inside.
+        Parts that are *closed* read no records, because too many wait inside.
         """
         paused, self._paused = self._paused, False
         seen = {}
@@ -110,7 +112,10 @@ class Reading:
 def _moved(
     before: _Partition, position: int, end: int, now_s: float, *, still: bool
 ) -> _Partition:
-    """Return a partition as it is now; *still* if it should have been read since."""
+    """Return the current progress in a partition.
+
+    *still* is whether its part could have read since *before*: else the wait starts anew.
+    """
     read = before.read or position != before.position
     waits = end - position > _MARGIN or (not read and before.first_end < end > position)
     same = still and waits and before.waits and position == before.position

@@ -1,4 +1,4 @@
-"""Whether something that failed is started again, and when."""
+"""Restart delays, and when to give up."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ __all__ = ["NodeLosses", "Restarts"]
 
 _FIRST_S, _LONGEST_S = 0.1, 10.0
 
-# Spark gives up a silent executor after 30 s, hosts an agent after 10 s: a batch may fail
-# before, and a query that is started again may be sent to the same executor.
+# Spark removes a silent executor after 30 s, hosts drop an agent after 10 s. A batch may fail
+# before either, and a query that is restarted may be scheduled on the same executor again.
 _BEFORE_S, _AFTER_S = 45.0, 45.0
 
 
 @dataclass(slots=True)
 class Restarts:
-    """Starts again, later each time, until there were *most* failures within *within_s*.
+    """Restarts with growing delays, up to *most* failures within *within_s*.
 
     >>> restarts = Restarts(most=3)
     >>> [restarts.delay_s(at_s) for at_s in (0.0, 1.0, 2.0, 3.0)]
@@ -23,14 +23,14 @@ class Restarts:
     >>> restarts.delay_s(500.0), restarts.number
     (0.1, 5)
 
-    Nor does it if what it does failed *most_stuck* times at the same place, however long that
-    took; a failure with progress before it counts anew.
+    More than *most_stuck* failures at the same place end it too, however far apart they are;
+    progress between two failures resets that count.
 
     >>> restarts = Restarts(most_stuck=2)
     >>> [restarts.delay_s(200.0 * n, place) for n, place in enumerate([7, 7, 8, 8, 8])]
     [0.1, 0.1, 0.1, 0.1, None]
 
-    Failures that turn out to be the fault of something else are forgiven.
+    Failures that turn out to have an external cause are forgiven.
 
     >>> restarts = Restarts(most=3)
     >>> [restarts.delay_s(at_s) for at_s in (0.0, 1.0, 2.0)]
@@ -52,9 +52,9 @@ class Restarts:
     _excused_times: int = 0
 
     def delay_s(self, now_s: float, place: int | None = None) -> float | None:
-        """Return how long to wait after a failure now; None if it has failed too often.
+        """Return the delay of the restart after a failure; None after too many failures.
 
-        *place* is what it was at, the number of a batch, where that is known.
+        *place* is the number of the batch that failed, if known.
         """
         delay_s = self._delay_s(self._failed_at_s, now_s)
         if place is None or place != self._place:
@@ -66,16 +66,16 @@ class Restarts:
         return delay_s
 
     def excused_delay_s(self, now_s: float, place: int | None = None) -> float:
-        """Return how long to wait after a failure that something else is to blame for.
+        """Return the delay of the restart after a failure with an external cause.
 
-        It does not count for what is too often. At a *place*, it counts as `excused` there.
+        It does not count towards the limits. With a *place*, it counts as `excused` there.
         """
         if place is not None:
             self._excuse(place, 1)
         return self._delay_s(self._excused_at_s, now_s)
 
     def forgive(self, since_s: float) -> None:
-        """Count the failures from *since_s* on no more: something else is to blame for them."""
+        """Remove the failures from *since_s* on from the counts: their cause is external."""
         stuck = [at_s for at_s in self._stuck_at_s if at_s < since_s]
         if (forgiven := self._stuck - len(stuck)) and self._place is not None:
             self._excuse(self._place, forgiven)
@@ -84,7 +84,7 @@ class Restarts:
 
     @property
     def excused(self) -> tuple[int, int | None]:
-        """How many failures something else was to blame for, at the last such place."""
+        """The number of failures with an external cause at one place, and that place."""
         return self._excused_times, self._excused_place
 
     @property
@@ -104,7 +104,7 @@ class Restarts:
 
     @property
     def why(self) -> str:
-        """What there was too much of, in words."""
+        """The limit that was exceeded, in words."""
         if self._stuck > self.most_stuck:
             return f"failed {self._stuck} times at batch {self._place}"
         return f"failed {len(self._failed_at_s)} times in {self.within_s:g} s"
@@ -113,8 +113,8 @@ class Restarts:
 class NodeLosses:
     """The nodes that were lost, with the time of each loss.
 
-    A batch fails with the node that one of its tasks ran on. Machines that may be taken away at
-    any time (spot instances) would otherwise end an application that has no fault.
+    A batch fails with the node that one of its tasks ran on. If such failures counted, machines
+    that may be taken away at any time (spot instances) would end a healthy application.
 
     >>> losses = NodeLosses()
     >>> losses.saw({}), losses.saw({"executor-1": 100.0}), losses.saw({"executor-1": 100.0})
@@ -127,15 +127,15 @@ class NodeLosses:
         self._lost_s: Mapping[str, float] = {}
 
     def saw(self, lost_s: Mapping[str, float]) -> float | None:
-        """Note when nodes were *lost*; return since when failures are explained by new losses.
+        """Take in the times of losses; return the time since when new ones explain failures.
 
-        None if there is no new one.
+        Return None if there is no new loss.
         """
         before, self._lost_s = self._lost_s, dict(lost_s)
         new = [at_s for name, at_s in lost_s.items() if before.get(name) != at_s]
         return min(new) - _BEFORE_S if new else None
 
     def lately(self, now_s: float) -> str:
-        """Return the node whose loss explains a failure now; empty if there is none."""
+        """Return the node whose loss explains a failure at *now_s*; empty if there is none."""
         recent = {n: at_s for n, at_s in self._lost_s.items() if now_s - at_s < _AFTER_S}
         return max(recent, key=recent.__getitem__, default="")

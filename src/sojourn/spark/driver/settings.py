@@ -1,4 +1,4 @@
-"""How an application runs on Spark."""
+"""The settings of an application on Spark, validated."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,77 +15,84 @@ from sojourn.text import shown
 
 __all__ = ["SparkSettings", "read_client_options", "read_starting"]
 
-# A message is never so small that it has no room for its headers and an error.
+# The smallest limit of messages: room for the headers and the error of a dead letter.
 _FEWEST_BYTES = 20_000
-# Spark's own bound for batches in real-time mode.
+# Spark's own minimum in real-time mode.
 _SHORTEST_BATCH_S = 5.0
-# Several heartbeats, so that one that is late costs no batch.
+# Several heartbeats, so that one late heartbeat does not fail a batch.
 _SHORTEST_RELAY_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """The settings of an application on Spark.
-
-    - *servers*: the bootstrap servers of Kafka; None starts Sojourn's own broker
-    - *kafka*: options of Kafka's clients, such as those for security
-    - *state*: the folder for checkpoints, logs and the records of the own broker; None uses a
-      temporary folder, and the next start begins without them. It is on a disk of the driver's
-      machine
-    - *shared_state*: the folder for what Spark's tasks write, which all nodes of a cluster have
-      at the same path; None uses one within *state*
-    - *starting*: where sources begin that were never read: earliest, latest, or a time in
-      seconds since 1970
-    - *skip_lost*: whether to resume behind records that Kafka has deleted before they were read
-    - *batch_s*: the length of a batch, after which Spark commits its offsets
-    - *kept_batches*: how many of its last commits Spark may lose in a power failure: so many
-      batches before the last one can be resumed from
-    - *relay_timeout_s*: how long a task of Spark may send no heartbeat to its host before its
-      batch fails and runs again
-    - *partitions*: of topics that are created; existing topics may have any number
-    - *patience_s*: how long to wait while no broker answers before the application stops
-    - *disk_patience_s*: how long to wait for room on a full disk before the application stops
-    - *broker_port*: the port of the own broker; None chooses a free one
-    - *broker_secured*: whether the own broker requires a password
-    - *slots*: the tasks that Spark runs at once; None takes as many as needed, and spare ones
-      for partitions that are added while it runs
-    - *trace_per_s*: how many roots per second are traced; 0 traces none
-    - *load*: points of time and rate by source, sent to the sources once the application runs;
-      empty if others write to the topics
-    - *master*, *spark*, *py_files*: where Spark runs, Spark's own settings, and code that is
-      shipped to executors; see `sojourn.spark.driver.master.Master`
-    - *min_nodes*, *max_nodes*, *processors_per_node*: how many executors there may be, and how
-      many processors each should have; without *max_nodes* as many as Spark has
-    - *node_calm_s*: for how long fewer nodes must do before one is given back; by default a
-      minute, or longer where nodes take long to come
-    - *encrypt*: whether connections between hosts and executors are encrypted, on a cluster
-    """
+    """The settings of an application on Spark."""
 
     servers: str | None = None
+    """The bootstrap servers of Kafka; None starts Sojourn's own broker."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options of Kafka's clients, such as those for security."""
     state: Path | None = None
+    """The folder for checkpoints, logs and the records of the own broker.
+
+    It must be on a local disk of the driver's machine. None uses a temporary folder, so the
+    next start begins without a state.
+    """
     shared_state: Path | None = None
+    """The folder that Spark's tasks write to, at the same path on all nodes of a cluster.
+
+    None uses a folder within *state*.
+    """
     starting: str | float = "earliest"
+    """The first offset of sources without commits: earliest, latest, or seconds since 1970."""
     skip_lost: bool = False
+    """Whether to resume after records that Kafka has deleted before they were read."""
     batch_s: float = 60.0
+    """The length of a batch, after which Spark commits its offsets."""
     kept_batches: int = 3
+    """The batches before the last one that are kept to resume from.
+
+    In a power failure Spark may lose as many of its last commits.
+    """
     relay_timeout_s: float = 10.0
+    """The longest time between heartbeats of a relay before its batch fails and is retried."""
     partitions: int = 1
+    """The partitions of topics that are created; existing topics may have any number."""
     patience_s: float = 900.0
+    """The longest time without an answer of a broker before the application stops."""
     disk_patience_s: float = 900.0
+    """The longest wait for room on a full disk before the application stops."""
     broker_port: int | None = None
+    """The port of the own broker; None chooses a free one."""
     broker_secured: bool = True
+    """Whether the own broker requires a password."""
     slots: int | None = None
+    """The tasks that Spark runs in parallel.
+
+    None takes as many as needed, and spare ones for partitions that are added while it runs.
+    """
     trace_per_s: float = 100.0
+    """Roots traced per second; 0 traces none."""
     load: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    """Points of time and rate, by source, of records to send once the application runs.
+
+    Empty if other producers write to the topics.
+    """
     master: str = LOCAL
+    """See `sojourn.spark.driver.master.Master`, as for *spark* and *py_files*."""
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     py_files: tuple[Path, ...] = ()
     encrypt: bool = False
+    """Whether connections between hosts and executors are encrypted, on a cluster."""
     min_nodes: int = 1
     max_nodes: int | None = None
+    """The most executors to request; None uses those that Spark has."""
     processors_per_node: int | None = None
+    """The processors of each executor; None takes one per core."""
     node_calm_s: float | None = None
+    """How long fewer nodes must suffice before one is given back.
+
+    The default is a minute, or longer if nodes take long to start.
+    """
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
@@ -115,10 +122,10 @@ class SparkSettings:
                 f"{shown(self.starting)} is not an offset to start at; "
                 "write earliest, latest or a time"
             )
-        self.most_bytes  # noqa: B018 - that it is a number is checked now
+        self.most_bytes  # noqa: B018 - raises if it is not a number
         for folder in filter(None, (self.state, self.shared_state)):
             check_is_path(folder)
-        master = self.runs_on  # likewise that there can be such a master
+        master = self.runs_on  # raises if the master is invalid
         self.bounds(0)
         if self.max_nodes is not None and master.is_local:
             raise BadInput(
@@ -132,9 +139,9 @@ class SparkSettings:
             )
 
     def bounds(self, tasks: int) -> NodeBounds:
-        """Return how many nodes there may be, of which so many *tasks* take a slot for good.
+        """Return the bounds for nodes, if *tasks* hold one slot each while queries run.
 
-        One slot of each executor starts its agent.
+        One slot of each executor stays free to start its agent.
         """
         cores = self.runs_on.cores or 1
         return NodeBounds(
@@ -146,7 +153,7 @@ class SparkSettings:
 
     @property
     def expected_cores(self) -> float:
-        """The cores that processors will have, as far as that is known before a start."""
+        """The cores that processors will have, as far as known before a start."""
         each = self.runs_on.cores
         if each is None:
             return core_use().cores
@@ -161,7 +168,7 @@ class SparkSettings:
 
     @property
     def most_bytes(self) -> int:
-        """The largest message, with key and headers, that Kafka's producer takes."""
+        """The largest message, with key and headers, that Kafka's producer accepts."""
         given = self.kafka.get("max.request.size", str(MOST_BYTES))
         if not given.isascii() or not given.isdigit() or int(given) < _FEWEST_BYTES:
             raise BadInput(
@@ -171,9 +178,9 @@ class SparkSettings:
 
 
 def read_client_options(texts: Iterable[str], file: Path | None) -> dict[str, str]:
-    """Return the options in *file*, overridden by those in *texts*, `key=value`.
+    """Return the options in *file*, overridden by those in *texts*, each `key=value`.
 
-    A file has one per line; empty lines and those that begin with # are ignored.
+    A file has one option per line; empty lines and lines that begin with # are ignored.
 
     >>> read_client_options(["security.protocol=SSL"], None)
     {'security.protocol': 'SSL'}

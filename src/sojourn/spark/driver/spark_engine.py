@@ -28,15 +28,16 @@ from sojourn.topology import Topology
 
 __all__ = ["SparkEngine", "launch"]
 
-# Hosts answer within a millisecond, unless the machine is very busy.
+# How long before the end of an interval hosts are asked for reports. They answer within a
+# millisecond, unless the machine is very busy.
 _LEAD_S = 0.25
 _LOOK_S = 0.001
 
 
 class SparkEngine:
-    """Runs *app*, which hosts find at *address*, on Spark in real-time mode.
+    """Runs *app*, which hosts load from *address*, on Spark in real-time mode.
 
-    *progress* is told what a start is at, and what it waits for.
+    *progress* receives the steps of a start, and what it waits for.
     """
 
     name = "Spark"
@@ -68,37 +69,37 @@ class SparkEngine:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """This machine, with the cores that this process may use; or those of a cluster."""
+        """The nodes of the cluster, or this machine with the cores this process may use."""
         return this_machine() if self._run is None else self._run.processes.placed.nodes
 
     @property
     def plan(self) -> Plan:
-        """What was started with, or applied last."""
+        """The plan of the start, or the one applied last."""
         return self._plan if self._run is None else self._run.processes.placed.plan
 
     @property
     def servers(self) -> str:
-        """The brokers that it uses."""
+        """The bootstrap servers of its Kafka."""
         return self._running().kafka.cluster.servers
 
     @property
     def clients(self) -> Mapping[str, str]:
-        """Settings of clients to its Kafka, which may be secrets."""
+        """Settings for clients of its Kafka; they may contain secrets."""
         return self._running().kafka.cluster.for_clients
 
     @property
     def client_properties(self) -> Path | None:
-        """A file with what Kafka's own tools need for a broker of ours."""
+        """The file with which Kafka's own tools connect to our own broker, if there is one."""
         own = None if self._run is None else self._run.kafka.own
         return None if own is None else own.broker.client_properties
 
     @property
     def logs(self) -> Path:
-        """The folder with what user code printed."""
+        """The folder with the output of user code."""
         return self._running().state.logs
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Start all that it takes, and return when every operator can take records."""
+        """Start the application, and return when every operator can take records."""
         if self._run is not None:
             raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
@@ -116,15 +117,16 @@ class SparkEngine:
         with ExitStack() as stack:
             self._run = start_application(request, stack)
             self._stack = stack.pop_all()
-        # with the first look at offsets: what comes after it is counted, and nothing else
+        # time begins with the first look at offsets: only later records are counted
         self._began_s = self._run.pulls.since_s
         self._looked_s = 0.0
 
     def observe(self, until_s: float) -> Pull:
-        """Wait until then, and return what was counted.
+        """Wait until *until_s*, and return the counters since the last look.
 
-        Raise `ApplicationStopped` if a record, or too many failures, have ended it, and
-        `BrokerAway` if no broker answers, or `DiskFull`, for as long as that is waited for.
+        Raise `ApplicationStopped` if a record or too many failures have ended the application.
+        Raise `BrokerAway` while no broker answers, and `DiskFull` while a disk is full: the
+        application waits for either and resumes by itself.
         """
         run = self._running()
         if not until_s > self.now_s:
@@ -135,7 +137,7 @@ class SparkEngine:
         while self.now_s < until_s and not asked <= controller.reported():
             time.sleep(_LOOK_S)
         self._check_broker(run, until_s)
-        ends = run.pulls.offsets.look()  # first: what hosts told is kept if this fails
+        ends = run.pulls.offsets.look()  # first: if it fails, reports of hosts are not lost
         wanted, running = run.processes.placed.wanted_and_running()
         pull = run.pulls.taken(
             controller.tallies(),
@@ -153,9 +155,9 @@ class SparkEngine:
         return run.with_nodes(pull)
 
     def apply(self, plan: Plan) -> Cost:
-        """Tell hosts which processors they should have, and the cluster which nodes.
+        """Send the placement of *plan* to hosts, and request its nodes from the cluster.
 
-        Nothing pauses.
+        Records are processed without a pause.
         """
         run = self._running()
         if self._topology is None:
@@ -166,7 +168,7 @@ class SparkEngine:
         return cost
 
     def stop(self) -> None:
-        """End queries, hosts, session and broker. What was not committed comes again."""
+        """End queries, hosts, session and broker. The next start replays open records."""
         self._plan, self._run = self.plan, None
         self._end.stop()
         self._stack.close()
@@ -180,10 +182,10 @@ class SparkEngine:
     # -- beside it ------------------------------------------------------------------------
 
     def drain(self, progress: Progress = lambda _line: None) -> None:
-        """Let every batch that has begun end and be committed: nothing of it comes again.
+        """Wait until every open batch has ended and is committed: nothing is replayed.
 
-        A batch ends at the next record that reaches it, or in its time. What lies between
-        operators waits there for the next start. *progress* is told how far it is.
+        A batch ends at the next record that reaches it, or when its time is over. Records in
+        topics between operators stay there for the next start. *progress* receives the steps.
         """
         run = self._running()
         self._end.draining = True
@@ -196,11 +198,11 @@ class SparkEngine:
         progress("drained")
 
     def uncommitted(self) -> int:
-        """Return how many records were begun that Spark has not committed: they come again."""
+        """Return how many records were taken and not committed: the next start replays them."""
         return self._running().batches.uncommitted(self._wake_up)
 
     def node_needs(self) -> NodeNeeds:
-        """Return how many nodes its queries need, and what runs inside Spark."""
+        """Return the minimum of nodes for its queries, and the operators inside Spark."""
         if self._run is None or self._run.processes.nodes is None:
             return NodeNeeds()
         processes, inside = self._run.processes, set(self.plan.allocation)
@@ -210,12 +212,12 @@ class SparkEngine:
         )
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
-        """Call *changed* in the thread that watches nodes; on one machine never."""
+        """Register *changed*, to be called in the thread that watches nodes of a cluster."""
         if self._run is not None and self._run.processes.nodes is not None:
             self._run.processes.nodes.on_changed(changed)
 
     def kafka(self) -> KafkaAccess:
-        """Return how its Kafka is reached."""
+        """Return the servers, client settings and topics of its Kafka."""
         own = None if self._run is None else self._run.kafka.own
         app = self._layout.app
         return KafkaAccess(
@@ -228,38 +230,41 @@ class SparkEngine:
         )
 
     def await_unused(self) -> None:
-        """Return when nothing uses the state that a run before has left: Java, a broker."""
+        """Wait until no process of a previous run uses the state: neither Java nor a broker."""
         if self._settings.state is not None:
             with StateLock(self._settings.state, self._progress):
                 pass
 
     def forget(self) -> None:
-        """Delete what tasks have written to the shared folder of the state."""
+        """Delete the content of the shared folder of the state."""
         if self._settings.state is not None:
             SharedState(self._settings.state, self._settings.shared_state).forget()
 
     def health(self) -> Health:
-        """Return what went wrong so far."""
+        """Return the health of the run, and its failure if it has ended."""
         health = Health() if self._run is None else self._run.health()
         return replace(health, failure=self._end.failure)
 
     def measure(self, *, on: bool) -> None:
-        """Let hosts measure, or not: to see what measuring costs."""
+        """Turn the measurements of hosts on or off, to see their cost."""
         self._running().processes.controller.measure(on=on)
 
     def host_pid(self, operator: str) -> int:
-        """Return the process that is the host of an operator."""
+        """Return the process id of the host of an operator."""
         return self._running().processes.controller.pid(operator)
 
     # -- inside ---------------------------------------------------------------------------
 
     def _wake_readers(self) -> None:
-        if self._layout.retries in self._layout.topics:  # where nobody else writes
+        if self._layout.retries in self._layout.topics:  # only retries are written there
             clients = self._running().kafka.cluster.for_clients
             self._wake_up = wake_readers(clients, self._layout.retries)
 
     def _check_broker(self, run: ApplicationRun, until_s: float) -> None:
-        """Wait until then and raise `BrokerAway` while no broker answers, if not for long."""
+        """Wait until *until_s* and raise `BrokerAway` while no broker answers.
+
+        After the patience of the settings, fail the run instead.
+        """
         away_s = run.pulls.offsets.away_s
         if away_s is None:
             return
@@ -273,7 +278,10 @@ class SparkEngine:
         raise BrokerAway(away_s)
 
     def _check_disk(self, run: ApplicationRun, until_s: float) -> None:
-        """Wait until then and raise `DiskFull` while a disk has no room, if not for long."""
+        """Wait until *until_s* and raise `DiskFull` while a disk has no room.
+
+        After the patience of the settings, fail the run instead.
+        """
         disk = run.queries.disk
         disk.hosts_lack(
             next((part.disk_full for part in run.pulls.parts.values() if part.disk_full), "")
@@ -291,7 +299,7 @@ class SparkEngine:
         raise DiskFull("the state of the application", str(folder))
 
     def _sleep(self, until_s: float) -> None:
-        """Wait until then, unless the application stops before."""
+        """Wait until *until_s*; raise `ApplicationStopped` if the run fails before."""
         self._end.wait(until_s - self.now_s)
 
     def _running(self) -> ApplicationRun:
@@ -307,7 +315,7 @@ def launch(
     state: Path | None = None,
     progress: Progress = lambda _line: None,
 ) -> SparkEngine:
-    """Return the engine, not started yet. Raise `EngineError` if there is no Java."""
+    """Return an engine that is not started yet. Raise `EngineError` if there is no Java."""
     find_java()
     settings = replace(settings or SparkSettings(), state=state)
     return SparkEngine(app, address, settings, progress)

@@ -1,7 +1,7 @@
 """Settings of Spark with which Python operators stream record by record.
 
-Each was found by measuring; without any one of them records wait for others, or for the end of
-a batch.
+Each was found by measurement. If any one is missing, records wait for later records, or for
+the end of the batch.
 """
 
 from collections.abc import Mapping
@@ -9,22 +9,21 @@ from collections.abc import Mapping
 __all__ = ["STREAMING", "TRANSFER_BYTES"]
 
 TRANSFER_BYTES = 8192
-"""What goes to Python together: so many bytes, or a little more."""
+"""The size of the chunks in which Spark sends records to Python, approximately."""
 
 STREAMING: Mapping[str, str] = {
-    # Python operators are not on Real-Time Mode's list; the list is a guard, no mechanism
+    # Python operators are not on the allowlist of real-time mode; the list only guards
     "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
-    # without it what Python yields is read only after all of a batch has been written to it
+    # otherwise Java reads from Python only after it has written the whole batch to it
     "spark.python.udf.pipelined.enabled": "true",
     # over TCP, delayed acknowledgements cost 40 ms for each hop
     "spark.python.unix.domain.socket.enabled": "true",
-    # what goes to Python together; see `sojourn.spark.driver.query.transfer`
+    # the chunks that are sent to Python; see `sojourn.spark.driver.query.transfer`
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(TRANSFER_BYTES),
-    # Java writes to Python when a buffer is full. The padding of a record, which comes last, is
-    # larger than that: it passes, and takes along what the buffer holds. Python empties its
-    # own after each batch.
+    # Java writes to Python when its buffer is full. The padding of a record, its last column,
+    # is larger than the buffer and so flushes it. Python flushes its own after each batch.
     "spark.buffer.size": str(TRANSFER_BYTES // 2),
     "spark.sql.execution.pandas.udf.buffer.size": str(TRANSFER_BYTES // 2),
 }
-"""What a session is made with."""
+"""The settings that a session must be created with."""

@@ -1,4 +1,4 @@
-"""The queries and hosts of a running application: started, and started again when they fail."""
+"""Starts the queries and hosts of a running application, and restarts them when they fail."""
 
 import threading
 import time
@@ -19,9 +19,9 @@ from sojourn.spark.wire.host_settings import HostSettings
 __all__ = ["QuerySupervisor"]
 
 _LOOK_S = 0.05
-# A connection to Java that breaks is made anew for the next call. If Java is gone, none is.
+# A broken connection to Java is replaced at the next call; if Java is gone, every call fails.
 _TRIES = 3
-# So many attempts at a batch that were lost with a node are told.
+# The user is notified after this many attempts at one batch were lost with nodes.
 _OFTEN = 3
 _NO_BROKER, _NO_ROOM = "brokers did not answer", "the disk was full"
 _OUTAGES = (_NO_BROKER, _NO_ROOM)
@@ -29,23 +29,29 @@ _OUTAGES = (_NO_BROKER, _NO_ROOM)
 
 @dataclass(slots=True)
 class _Part:
-    """A query or a host: how it is started, where it is, and when it is started again."""
+    """A query or a host, with the state of its restarts."""
 
     start: Callable[[], None]
     at: Callable[[], int | None] = lambda: None
+    """Returns the batch that a query is at."""
     restarts: Restarts = field(default_factory=Restarts)
     again_at_s: float | None = None
+    """The time of the next start; None while it runs."""
 
 
 class QuerySupervisor:
-    """Watches over the queries and hosts of an application, from a thread of its own.
+    """Watches the queries and hosts of an application, in a thread of its own.
 
-    *wanted* says how many processors a host has that is started again, *batch* at which one a
-    query is. Of what fails too often, or of a record that stops the application, *failed* is
-    told the reason, once. While *broker* is away no query is started again, and a failure of
-    one does not count until the broker has been well for a while. The same holds while *disk*
-    has no room, and for a query that failed because of that. Nor does a failure count that the
-    loss of a node explains. Each failure is written to *log*. It looks every *look_s*.
+    A query or host that ends is restarted after a delay. *failed* receives the reason, once,
+    if one fails too often or a record stops the application; *log* receives each failure.
+
+    Failures with an external cause do not count towards the limit. While *broker* is away no
+    query is restarted, and its failures do not count until the broker has been well for a
+    while. The same holds while *disk* has no room. A failure does not count either if the loss
+    of a node explains it.
+
+    *wanted* returns the current settings of a host to restart, *batch* the number of the batch
+    that a query is at. The thread looks every *look_s*.
     """
 
     def __init__(  # noqa: PLR0913 - what others know of it, each by its name
@@ -69,7 +75,7 @@ class QuerySupervisor:
         self._losses = NodeLosses()
         self._disk = DiskWatch(()) if disk is None else disk
         self._queries: dict[str, StreamingQuery] = {}
-        self._without_room: dict[str, StreamingQuery] = {}  # those that failed for that
+        self._without_room: dict[str, StreamingQuery] = {}  # failed because of a full disk
         self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
         self._parts = {
             name: _Part(self._starter(name), partial(batch, name)) for name in starts
@@ -79,7 +85,7 @@ class QuerySupervisor:
 
     @property
     def restarts(self) -> dict[str, int]:
-        """How often something was started again, by operator."""
+        """The number of restarts of queries and their hosts, by query."""
         return {
             name: part.restarts.number
             + (self._hosts[name].restarts.number if name in self._hosts else 0)
@@ -88,7 +94,7 @@ class QuerySupervisor:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What users should know: queries whose batch does not end because nodes are lost."""
+        """Notices for users: queries whose batch fails again and again with lost nodes."""
         told = []
         for name, part in self._parts.items():
             times, at = part.restarts.excused
@@ -100,18 +106,18 @@ class QuerySupervisor:
         return tuple(told)
 
     def start(self) -> None:
-        """Start the queries, and begin to watch."""
+        """Start the queries, and the thread that watches."""
         for part in self._parts.values():
             part.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more, and stop the queries."""
+        """Stop watching, and stop the queries."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
         for query in self._queries.values():
-            with suppress(Exception):  # Java may be gone, and all else must be stopped too
+            with suppress(Exception):  # Java may be gone, and the others must be stopped too
                 query.stop()
 
     def _launcher(self, name: str) -> Callable[[], None]:
@@ -130,14 +136,14 @@ class QuerySupervisor:
                 if not self._all_looked_after():
                     return
                 failures = 0
-            except Exception as error:  # noqa: BLE001 - nobody else would say that Java is gone
+            except Exception as error:  # noqa: BLE001 - any error may mean that Java is gone
                 failures += 1
                 if failures == _TRIES and not self._ended.is_set():
                     self._failed(f"Spark does not answer: {type(error).__name__}: {error}")
                     return
 
     def _all_looked_after(self) -> bool:
-        """Start again what ended; False where the application has to stop."""
+        """Restart queries and hosts that have ended; False if the application must stop."""
         for operator, reason in self._controller.stopped().items():
             self._failed(f"{operator}: {reason}")
             return False
@@ -165,9 +171,10 @@ class QuerySupervisor:
     def _looked_after(
         self, name: str, part: _Part, why: str | None, now_s: float, excuse: str = ""
     ) -> bool:
-        """Start a part that ended again when it is time; False if that is of no use.
+        """Restart a part that has ended, once its delay is over; False after too many failures.
 
-        With an *excuse* its failure does not count.
+        *why* is the reason of its end, None while it runs. With an *excuse*, the external cause
+        of the failure, it does not count.
         """
         if why is None:
             return True
@@ -202,12 +209,12 @@ class QuerySupervisor:
         return why
 
     def _no_room(self, name: str) -> str:
-        """Return the excuse of a query that a full disk has ended."""
+        """Return the excuse if a full disk has ended the query, else an empty text."""
         return _NO_ROOM if self._without_room.get(name) is self._queries[name] else ""
 
 
 def _failure(name: str, at: int | None, why: str, excuse: str, *, again: bool) -> str:
-    """Return the line of the log for a failure.
+    """Return the log line of a failure.
 
     >>> _failure("split", 7, "no host", "node-1 was lost", again=True)
     'split failed at batch 7, and is restarted; not counted, because node-1 was lost: no host'
@@ -219,7 +226,7 @@ def _failure(name: str, at: int | None, why: str, excuse: str, *, again: bool) -
 
 
 def _cause(error: StreamingQueryException) -> str:
-    """Return the line of a failure that says what happened; Spark wraps it in many others."""
+    """Return the line of an error that names its cause; Spark wraps it in many others."""
     lines = [line.strip() for line in str(error).splitlines()]
     told = [line for line in lines if "Error" in line or "Exception" in line]
     for line in reversed(told):
