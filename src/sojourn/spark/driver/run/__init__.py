@@ -1,1 +1,1 @@
-"""A run of an application: how it is started, what it consists of, and how it is."""
+"""A run of an application: its start, its processes and queries, its health."""

@@ -1,4 +1,4 @@
-"""What runs while an application does."""
+"""A running application, and its health."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,13 +19,13 @@ from sojourn.spark.driver.state.checkpoints import Checkpoints
 
 __all__ = ["ApplicationRun"]
 
-# Beside the names of operators, which have no spaces.
+# Cannot collide with the name of an operator, which has no spaces.
 _OWN_BROKER = "own broker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationRun:
-    """The processes and queries of an application, and what is known of them."""
+    """The processes and queries of a running application, with its counters."""
 
     layout: Layout
     state: Checkpoints
@@ -37,10 +37,9 @@ class ApplicationRun:
     node_cpu: NodeCpu = field(default_factory=NodeCpu)
 
     def with_nodes(self, pull: Pull) -> Pull:
-        """Return *pull* with the cores of nodes, on a cluster.
+        """Return *pull* with the cores of nodes, if it runs on a cluster.
 
-        What hosts and the driver compute is on the machine of the driver, whose cores
-        processors do not use then.
+        The driver's machine is left out: hosts and the driver compute there, processors do not.
         """
         if (cluster := self.processes.nodes) is None:
             return pull
@@ -54,7 +53,7 @@ class ApplicationRun:
         )
 
     def health(self) -> Health:
-        """Return what went wrong so far, and how it is now."""
+        """Return the failures so far, and the current status of parts and nodes."""
         states, parts = dict(self.pulls.states), dict(self.pulls.parts)
         inner, own, offsets = self.layout.inner_topics, self.kafka.own, self.pulls.offsets
         cluster, nodes = self.processes.nodes, self._nodes()
@@ -134,9 +133,9 @@ def _kafka_notices(
     slots: int = 0,
     needed: int = 0,
 ) -> tuple[str, ...]:
-    """Return a sentence for each thing that is new or wrong, the same for as long as it is.
+    """Return a notice for each problem or change of topics; texts stay the same while it lasts.
 
-    Partitions are read from the next batch on, if Spark has *slots* for all that are *needed*.
+    New partitions are read from the next batch on, if *slots* suffice for all *needed* tasks.
 
     >>> _kafka_notices("k:9092", away=False, silent=[("orders", 2)])
     ('orders[2] has no leader; its records wait, other partitions are read',)

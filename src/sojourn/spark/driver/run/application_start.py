@@ -23,7 +23,10 @@ _LOOK_S = 0.05
 
 
 def start_application(request: StartRequest, stack: ExitStack) -> ApplicationRun:
-    """Return when every operator can take records. What was started ends with *stack*."""
+    """Start an application, and return when every operator can take records.
+
+    Everything that was started ends with *stack*.
+    """
     state = open_state(request, stack)
     kafka = open_kafka(request, state, stack)
     processes = start_processes(request, state, kafka, stack)
@@ -52,7 +55,7 @@ def start_application(request: StartRequest, stack: ExitStack) -> ApplicationRun
 def _await_relays(
     request: StartRequest, state: RunState, kafka: RunKafka, processes: Processes
 ) -> dict[str, list[PartTally]]:
-    """Return the reports by part, until every host had a relay for each task of its query."""
+    """Wait until every host has a relay for each task of its query; return reports by part."""
     request.progress("waiting for Spark to read from Kafka")
     early: dict[str, list[PartTally]] = {}
     left, until_s = set(processes.hosts), time.monotonic() + request.patience_s
@@ -79,7 +82,7 @@ def _begin_counting(
     early: dict[str, list[PartTally]],
     stack: ExitStack,
 ) -> Pulls:
-    """Return the counters from now on; *early* reports are of the time before."""
+    """Return the counters, which begin now; *early* are reports from before."""
     layout, offsets, began_s = request.layout, kafka.offsets, time.monotonic()
     offsets.start()
     stack.callback(offsets.stop)
@@ -94,7 +97,7 @@ def _begin_counting(
 
 
 def _send_load(request: StartRequest, kafka: RunKafka, stack: ExitStack) -> None:
-    """Let a process send the load of the settings, if any, until *stack* ends."""
+    """Start a process that sends the load of the settings, if any, until *stack* ends."""
     if not (rates := request.settings.load):
         return
     load = Load(

@@ -1,4 +1,4 @@
-"""The processors of a run: how many, and on which nodes, as hosts were told."""
+"""The placement of a run's processors, as it was sent to hosts."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,10 +21,10 @@ def this_machine() -> tuple[Node, ...]:
 
 
 class PlacedProcessors:
-    """The processors of operators in Python, *functions*, which begin as *plan* says.
+    """The processors of the Python operators, *functions*, placed at first as in *plan*.
 
-    On a cluster they are on its nodes, once `use` says which: of those that a plan places
-    `HERE` there, hosts choose the node.
+    On a cluster they start when `use` names its nodes. For processors that a plan places
+    `HERE`, hosts choose the node.
     """
 
     def __init__(
@@ -43,19 +43,19 @@ class PlacedProcessors:
 
     @property
     def plan(self) -> Plan:
-        """What was started with, or applied last."""
+        """The plan of the start, or the one applied last."""
         return self._plan
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """This machine, or the nodes of a cluster that are there now."""
+        """This machine, or the current nodes of the cluster."""
         there = self._nodes()
         self._seen.update({node.name: node for node in there})
         return there
 
     @property
     def staying(self) -> Sequence[Node]:
-        """The nodes that are there and are not given back."""
+        """The current nodes without those that are given back."""
         plan = self._plan.nodes
         return self.nodes if plan is None else plan.staying(self.nodes)
 
@@ -65,17 +65,14 @@ class PlacedProcessors:
         return self._functions
 
     def use(self, nodes: Callable[[], Sequence[Node]]) -> None:
-        """Start them, on the *nodes* of a cluster: on all of those that are there by now."""
+        """Start the processors on the current *nodes* of a cluster."""
         with self._lock:
             self._nodes, self._waits = nodes, False
             for name in self._functions:
                 self._controller.place(name, self._told(self._plan.placement[name]))
 
     def apply(self, plan: Plan, topology: Topology) -> Cost:
-        """Tell hosts how many processors they should have, and where.
-
-        A plan may name nodes that have just gone.
-        """
+        """Send the placement of *plan* to hosts; it may name nodes that were just lost."""
         with self._lock:
             there = {node.name: node for node in self.nodes}
             check_plan(plan, topology, [*(self._seen | there).values()])
@@ -84,25 +81,25 @@ class PlacedProcessors:
                 raise EngineError(
                     f"{fixed[0]} runs inside Spark and cannot be scaled; leave it out"
                 )
-            # of a host that is being started again the new number is kept for its start
+            # a host that is being restarted gets the new placement when it connects
             self._place(plan)
         return Cost(changed=changed)
 
     def running(self) -> dict[str, int]:
-        """Return how many there are of each operator."""
+        """Return the number of running processors, by operator."""
         return {name: self._controller.running(name) for name in self._functions}
 
     def placed(self) -> dict[str, Mapping[str, int]]:
-        """Return how many there are of each operator, by node."""
+        """Return the number of running processors, by operator and node."""
         return {name: self._controller.placed(name) for name in self._functions}
 
     def wanted_and_running(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """Return how many there should be of each operator, and are, at one moment."""
+        """Return the planned and the running processors by operator, of the same moment."""
         with self._lock:
             return self._plan.allocation, self.running()
 
     def of(self, host: HostSettings) -> HostSettings:
-        """Return the settings of a *host* with the processors that it should have now."""
+        """Return the settings of *host* with the processors of the current plan."""
         plan = self._plan
         operators = {
             name: replace(
@@ -115,14 +112,17 @@ class PlacedProcessors:
         return replace(host, operators=operators)
 
     def _place(self, plan: Plan) -> None:
-        """Tell hosts where processors should be, of operators of which that changes."""
+        """Send the placement of operators for which it changes."""
         before, self._plan = self._plan.placement, plan
         for name in self._functions:
             if plan.placement[name] != before.get(name):
                 self._controller.place(name, self._told(plan.placement[name]))
 
     def _told(self, on: Mapping[str, int]) -> dict[str, int]:
-        """Return what a host is told: beside it there are no processors on a cluster."""
+        """Return the placement to send to a host: on a cluster, none is on its own machine.
+
+        Before `use` there is none at all, because no node is known yet.
+        """
         if not self._on_cluster:
             return dict(on)
         if self._waits:

@@ -32,31 +32,34 @@ from sojourn.spark.wire.host_settings import HostSettings
 
 __all__ = ["Processes", "start_processes"]
 
-# Names of sockets must not be long: where that of our folder is, Spark's are beside it.
+# Paths of sockets must be short: Spark's are in our folder only if its own path is.
 _MOST_FOLDER = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processes:
-    """What was started: relays of Spark reach hosts at *addresses*.
-
-    Spark can run *slots* tasks at once. Only on a cluster there are *nodes*.
-    """
+    """The processes of a run."""
 
     controller: Controller
     hosts: Mapping[str, HostSettings]
     placed: PlacedProcessors
     session: SparkSession
     addresses: Mapping[str, HostAddress]
+    """The addresses at which relays reach hosts, by part."""
     slots: int
+    """The tasks that Spark can run in parallel."""
     nodes: ClusterNodes | None = None
+    """The nodes of the cluster; None on one machine."""
 
 
 def start_processes(
     request: StartRequest, state: RunState, kafka: RunKafka, stack: ExitStack
 ) -> Processes:
-    """Return when processors can take records. What was started ends with *stack*."""
-    # late: until hosts run, it would stay if this process is killed
+    """Start all processes, and return when processors can take records.
+
+    Everything that was started ends with *stack*.
+    """
+    # created late: hosts remove it, so until they run a killed driver would leave it behind
     folder = state.temporary or temporary_folder(stack)
     start = _Start(request=request, state=state, kafka=kafka, folder=folder)
     on_one_machine = request.settings.runs_on.is_local
@@ -70,7 +73,7 @@ def start_processes(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """Starts processes, with what they need for this run in *folder*."""
+    """Starts processes, with their sockets and temporary files in *folder*."""
 
     request: StartRequest
     state: RunState
@@ -79,7 +82,7 @@ class _Start:
 
     def here(self, stack: ExitStack) -> Processes:
         """Start hosts and Java on this machine."""
-        # both take seconds: hosts start while Java does
+        # both take seconds: hosts start in parallel with Java
         controller, hosts, placed = self._hosts(stack)
         session = self._session(stack)
         return Processes(
@@ -177,7 +180,7 @@ class _Start:
 
     def _session(self, stack: ExitStack) -> SparkSession:
         layout, folder = self.request.layout, self.folder
-        # only where Spark itself signs: elsewhere Python has the key
+        # only if Spark itself signs: otherwise Python alone needs the key
         key = executor_environment(self.kafka.signing_key) if layout.signs_in_spark else {}
         session = new_session(
             layout.app.name,
@@ -185,7 +188,7 @@ class _Start:
             slots=self.kafka.slots,
             master=self.request.settings.runs_on,
             options={
-                "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere
+                "spark.local.dir": str(folder / "spark"),  # private: only we can read it
                 # Hadoop sets the modes of checkpoints itself, whatever the umask of Java is
                 "spark.hadoop.fs.permissions.umask-mode": f"{PRIVATE_UMASK:03o}",
                 **(
@@ -200,6 +203,6 @@ class _Start:
         )
         stack.callback(end_session, session)
         install_key(session, key)
-        # hosts do it as well, but there may be none, or they may be killed together with this
+        # hosts do it too, but there may be none, or they may be killed together with the driver
         remove_with_java(session, folder)
         return session

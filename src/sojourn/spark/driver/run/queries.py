@@ -1,4 +1,4 @@
-"""The queries of a run: where each begins, how it is started, and who starts it again."""
+"""The queries of a run: their first offsets, their start and their supervisor."""
 
 import time
 from contextlib import ExitStack, suppress
@@ -30,15 +30,14 @@ __all__ = ["Queries", "start_queries"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queries:
-    """The queries of a run, which *supervisor* restarts when they fail.
-
-    They began at offsets *starting*, by query, topic and partition. The disks that they write
-    to are watched by *disk*.
-    """
+    """The queries of a run."""
 
     supervisor: QuerySupervisor
+    """Restarts queries that fail."""
     starting: dict[str, dict[str, dict[int, int]]]
+    """The first offsets, by query, topic and partition."""
     disk: DiskWatch
+    """Watches the disks that queries write to."""
 
 
 def start_queries(
@@ -48,7 +47,7 @@ def start_queries(
     processes: Processes,
     stack: ExitStack,
 ) -> Queries:
-    """Start all queries, which end with *stack*; there is a state to resume from then on."""
+    """Start all queries, which end with *stack*; from then on there is a state to resume."""
     checkpoints, offsets, layout = state.checkpoints, kafka.offsets, request.layout
     session = processes.session
     builder = QueryBuilder(
@@ -98,7 +97,11 @@ def start_queries(
 def _share_ends(
     request: StartRequest, kafka: RunKafka, processes: Processes, builder: QueryBuilder
 ) -> None:
-    """Let Java know where topics end; not where it reads less than what is there."""
+    """Send end offsets to Java whenever they change, so that it transfers records in bulk.
+
+    Not with `read_committed`: records before the end may not be readable yet, and Java would
+    wait for them.
+    """
     offsets = kafka.offsets
     if kafka.cluster.for_spark.get("kafka.isolation.level") == "read_committed":
         return
@@ -111,7 +114,7 @@ def _share_ends(
 
 
 def _begin(request: StartRequest, kafka: RunKafka, builder: QueryBuilder) -> None:
-    """Settle where queries begin; refuse if Kafka has deleted that, or skip it."""
+    """Record the first offsets of queries; refuse or skip records that Kafka has deleted."""
     lost = builder.lost(kafka.offsets) if kafka.resumes else []
     if not request.settings.skip_lost:
         refuse_lost(lost)
@@ -122,9 +125,9 @@ def _begin(request: StartRequest, kafka: RunKafka, builder: QueryBuilder) -> Non
 
 
 def _started(end: RunEnd, session: SparkSession, start: StartQuery) -> StreamingQuery:
-    """Start a query; while the application drains, batches are no longer ended early.
+    """Start a query. During a drain, batches then last their full time again.
 
-    One that failed must take again what it had taken.
+    A batch that failed must read the same records again, so it must not end early.
     """
     if end.draining:
         end_in_time(session)
@@ -132,6 +135,6 @@ def _started(end: RunEnd, session: SparkSession, start: StartQuery) -> Streaming
 
 
 def _log(file: Path, text: str) -> None:
-    """Add a line with the time to a log."""
-    with suppress(OSError), append_to(file) as log:  # a full disk ends nothing
+    """Append a line with the time to a log."""
+    with suppress(OSError), append_to(file) as log:  # a full disk must not end the run
         log.write(stamp(text, time.time()).encode())

@@ -1,4 +1,4 @@
-"""Whether a run goes on: it may have failed, be stopped, or be drained."""
+"""The end of a run: it may fail, be stopped or be drained."""
 
 import threading
 
@@ -8,7 +8,7 @@ __all__ = ["RunEnd"]
 
 
 class RunEnd:
-    """How a run ends, told by whoever finds out and asked by all who wait.
+    """The end of a run, shared by the threads that may cause it and those that wait.
 
     >>> end = RunEnd()
     >>> end.check()
@@ -24,20 +24,20 @@ class RunEnd:
         self._stopping = threading.Event()
 
     def fail(self, reason: str) -> None:
-        """End it for a *reason*."""
+        """End the run with a failure."""
         self.failure = reason
         self._stopping.set()
 
     def stop(self) -> None:
-        """End it, as somebody wishes: nobody waits any longer."""
+        """End the run without a failure; all waits return."""
         self._stopping.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait, unless it ends before. Raise `ApplicationStopped` if it failed."""
+        """Wait, at most until the run ends. Raise `ApplicationStopped` if it failed."""
         self._stopping.wait(max(0.0, seconds))
         self.check()
 
     def check(self) -> None:
-        """Raise `ApplicationStopped` if it failed."""
+        """Raise `ApplicationStopped` if the run has failed."""
         if self.failure:
             raise ApplicationStopped(self.failure)

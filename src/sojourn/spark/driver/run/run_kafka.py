@@ -1,4 +1,4 @@
-"""The Kafka of a run: brokers that others run or its own one, and the topics there."""
+"""The Kafka of a run: external brokers or its own one, and the topics there."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -21,34 +21,37 @@ __all__ = ["RunKafka", "open_kafka"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKafka:
-    """The brokers of a run at *cluster*, which has an *identity*, and its topics there.
-
-    Its *own* broker, if it started one, is restarted when it ends. Whether the application
-    *resumes*, and the *epoch* of its state, are in the state folder. By topic there are
-    *partitions*, *marks* for ids of roots, and *fences*: how many seconds late a record may be.
-    Queries *held* so many slots, of the *slots* of a session on one machine. They sign offsets
-    with *signing_key*.
-    """
+    """The brokers and topics of a run."""
 
     cluster: Cluster
     own: BrokerWatch | None
+    """Restarts the run's own broker, if it has one."""
     identity: str
+    """The id of the cluster."""
     resumes: bool
+    """Whether the run resumes from a state."""
     epoch: str
+    """The id of the state, in ids of reminders and roots."""
     partitions: Mapping[str, int]
+    """The number of partitions, by topic."""
     marks: Mapping[str, str]
+    """The marks in ids of roots, by topic."""
     fences: Mapping[str, float]
+    """How many seconds late a record may be written, by topic of a deduplicated sink."""
     held: Mapping[str, int]
+    """The slots that each query holds."""
     slots: int
+    """The slots of a session on one machine."""
     offsets: AppendTimes
     signing_key: bytes = field(repr=False)
+    """The key with which queries sign offsets."""
 
 
 def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunKafka:
-    """Create the topics that are missing, at brokers that exist or one that *stack* ends.
+    """Connect to brokers, or start one that ends with *stack*, and create missing topics.
 
-    Raise `BadInput` if the state is of another application or cluster, or Spark has fewer slots
-    than the queries hold.
+    Raise `BadInput` if the state is that of another application or cluster, or if the queries
+    hold more slots than Spark has.
     """
     layout, settings, checkpoints = request.layout, request.settings, state.checkpoints
     if settings.servers is None:
@@ -65,7 +68,7 @@ def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunK
     slots = settings.slots or spare_slots(sum(held.values()))
     if settings.runs_on.is_local:
         check_slots(held, slots)
-    # both are on disk before the queries note that there is a state to resume
+    # both must be on disk before the start of queries records that there is a state to resume
     epoch = state_epoch(checkpoints.folder, goes_on=resumes)
     key = signing_key(checkpoints.folder, resumes=resumes)
     offsets = AppendTimes(cluster.client(), partitions)
@@ -87,14 +90,14 @@ def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunK
 
 
 def _own_broker(request: StartRequest, state: RunState, stack: ExitStack) -> BrokerWatch:
-    """Start a broker; the records of a kept state are there for the next run."""
+    """Start a broker; with a state folder, its records are kept for the next run."""
     request.progress("starting a Kafka broker")
     settings = request.settings
     data = None if settings.state is None else state.checkpoints.broker
     broker = Broker(
         data=data,
         port=settings.broker_port,
-        # where executors reach the driver, they reach it as well
+        # executors reach the broker at the same address as the driver
         host=settings.spark.get("spark.driver.host", HOST),
         secured=settings.broker_secured,
         inherits=[state.lock],
@@ -104,12 +107,12 @@ def _own_broker(request: StartRequest, state: RunState, stack: ExitStack) -> Bro
 
 
 def _topics(request: StartRequest, cluster: Cluster) -> dict[str, int]:
-    """Create the topics that are missing; return how many partitions each has."""
+    """Create missing topics; return the number of partitions by topic."""
     layout, settings = request.layout, request.settings
     partitions = cluster.ensure(
         layout.topics,
         settings.partitions,
-        # a broker of our own has nothing yet, and nobody else to make it
+        # our own broker is empty at first, and no other process creates its topics
         required=layout.required_topics if settings.servers else None,
     )
     for sink in layout.deduplicated:
@@ -121,9 +124,9 @@ def _topics(request: StartRequest, cluster: Cluster) -> dict[str, int]:
 
 
 def _fences(request: StartRequest, cluster: Cluster) -> dict[str, float]:
-    """Return which topics of deduplicated sinks refuse late records, and by how much.
+    """Return the maximum delay of records, for topics of deduplicated sinks that have one.
 
-    On one machine nothing comes back once Java is gone.
+    On one machine there is no need: when Java ends, no writer is left that could be late.
     """
     if request.settings.runs_on.is_local:
         return {}

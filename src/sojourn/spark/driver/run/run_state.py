@@ -1,4 +1,4 @@
-"""The state folder of a run: locked, and free of what killed runs have left."""
+"""The state folder of a run: locked, and without leftovers of killed runs."""
 
 import shutil
 import tempfile
@@ -18,22 +18,20 @@ from sojourn.spark.driver.state.state_transfer import finish_import
 
 __all__ = ["RunState", "open_state", "temporary_folder"]
 
-# Names of temporary folders, and one as long as they are.
+# The prefix of temporary folders, and a name as long as theirs.
 _TEMPORARY = "sojourn-"
 _LIKE_TEMPORARY = f"{_TEMPORARY}xxxxxxxx"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """The state of a run.
-
-    Processes that inherit *lock*, an open file, keep the state locked until they end.
-    *temporary* is the folder that the state is in if it ends with the run.
-    """
+    """The state of a run."""
 
     checkpoints: Checkpoints
     lock: int
+    """An open file; processes that inherit it keep the state locked until they end."""
     temporary: Path | None = None
+    """The temporary folder that contains the state, if no other was given."""
 
 
 def open_state(request: StartRequest, stack: ExitStack) -> RunState:
@@ -57,7 +55,7 @@ def temporary_folder(stack: ExitStack) -> Path:
 
 
 def _checkpoints(request: StartRequest, folder: Path) -> Checkpoints:
-    """Return where queries keep their checkpoints, without what killed runs have left."""
+    """Return the checkpoints of queries, after removing leftovers of killed runs."""
     state = _divided(request, folder)
     remove_leftovers(state, request.layout.parts)
     if finish_import(state):
@@ -71,7 +69,7 @@ def _checkpoints(request: StartRequest, folder: Path) -> Checkpoints:
 
 
 def _divided(request: StartRequest, folder: Path) -> Checkpoints:
-    """Return where queries keep their checkpoints; claim the shared folder if need be."""
+    """Return the checkpoints of queries; claim the shared folder if tasks write to it."""
     queries, settings = written_by_tasks(request.layout), request.settings
     if not queries:
         return Checkpoints(folder)

@@ -1,4 +1,4 @@
-"""What is asked of a start: the application, its settings, and the plan that it begins with."""
+"""The request to start an application: its settings, and its first plan."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ __all__ = ["StartRequest"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """An application to be started with the processors of *plan*.
-
-    With an *identity*, connections between machines are encrypted. Failures of what was started
-    are reported to *end*, and steps of the start to *progress*. Nodes, processors and relays
-    that are not ready after *patience_s* end the start.
-    """
+    """The request to start an application."""
 
     layout: Layout
     settings: SparkSettings
     plan: Plan
+    """The first placement of processors."""
     identity: RunIdentity | None
+    """The key and certificate that encrypt connections between machines, if any."""
     end: RunEnd
+    """Receives failures of the run."""
     progress: Progress
+    """Receives the steps of the start."""
     patience_s: float = 120.0
+    """The longest wait for nodes, for processors, and for relays before the start fails."""
