@@ -1,16 +1,16 @@
 """The start of an agent on an executor.
 
 An agent is a process that a Spark task starts on its executor, and that outlives the task.
-What the two say to each other:
+The handshake between the two:
 
-- The agent's standard input is a pipe with its settings, a JSON object, until it is closed.
-  They hold a secret, so they are never in arguments, the environment or a log.
-- Its standard output is another pipe, for one line: `ready`, or `failed: ` and the reason.
-  The task reads no further and closes it, so the agent must not write to it again.
-- Its standard error is the file `agent.log` in the working folder of the executor.
+- The agent reads its settings, a JSON object, from its standard input, a pipe, until the task
+  closes it. They hold a secret, so they are never in arguments, the environment or a log.
+- The agent writes one line to its standard output, another pipe: `ready`, or `failed: ` and
+  the reason. The task reads no further and closes the pipe, so the agent must not write again.
+- The agent's standard error is the file `agent.log` in the working folder of the executor.
 
-The task adds `executor`, the id, and `watch`, the process of the executor's JVM, to the
-settings: the agent ends when that is gone.
+The task adds two settings: `executor`, the id, and `watch`, the process id of the executor's
+JVM. The agent ends when that process is gone.
 """
 
 import fcntl
@@ -40,13 +40,13 @@ from sojourn.spark.driver.nodes.executors import Executor, on_executor
 __all__ = ["AgentCommand", "Start", "agent_starts", "start_agent"]
 
 Start: TypeAlias = Callable[[Executor, threading.Event], None]
-"""Starts the agent of an executor, unless the event is set before that has worked."""
+"""Starts the agent of an executor; gives up when the event is set."""
 
 _MODULE = "sojourn.spark.agent"
 _GRACE_S = 5.0
 _LOOK_S = 0.01
-# Forks the agent and ends, so that whoever adopts orphans reaps it, and no worker of Spark has
-# to. It leads a session of its own: Spark ends its Python workers as a group.
+# Forks the agent and exits, so that init adopts and reaps it, and no worker of Spark has to.
+# The agent leads a session of its own, because Spark kills its Python workers as a group.
 _LAUNCHER = """
 import os, sys
 if os.fork():
@@ -59,29 +59,27 @@ except OSError as error:
     os.write(1, f"failed: {sys.argv[2]} cannot be run: {error.strerror}\\n".encode())
     os._exit(1)
 """
-# The line is short: more than this is not the line.
+# The `ready` or `failed` line is short: longer output is something else.
 _MOST_LINE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCommand:
-    """How an agent is started.
-
-    *settings* are what it is told, *command* is the program and its arguments; without any, it
-    is the agent of `sojourn.spark.host` in the Python of the task. It must be ready after
-    *patience_s*.
-    """
+    """The command that starts an agent, and its settings."""
 
     settings: Mapping[str, object] = field(repr=False)
+    """Sent to the agent as JSON; they contain the secret of the run."""
     command: Sequence[str] = ()
+    """Program and arguments; empty for `sojourn.spark.agent` in the Python of the task."""
     patience_s: float = 60.0
+    """The longest time until the agent must be ready."""
 
 
 def agent_starts(session: SparkSession, agent: AgentCommand) -> Start:
-    """Return what starts *agent* on an executor of *session*."""
+    """Return a function that starts *agent* on an executor of *session*."""
 
     def start(executor: Executor, stopping: threading.Event) -> None:
-        # a task that waits as long as this does could not say any more why it failed
+        # longer than the task waits, so that the task can still return its reason to fail
         patience_s = agent.patience_s + 10.0
         on_executor(session, executor, _Starting(agent), patience_s, stopping)
 
@@ -90,7 +88,7 @@ def agent_starts(session: SparkSession, agent: AgentCommand) -> Start:
 
 @dataclass(frozen=True, slots=True)
 class _Starting:
-    """What a task calls: pickled by the name of its module, not by its code."""
+    """The function that a task calls: pickled by the name of its class, not by its code."""
 
     agent: AgentCommand
 
@@ -99,11 +97,11 @@ class _Starting:
 
 
 def start_agent(agent: AgentCommand, folder: Path | None = None) -> int:
-    """In a task: start the agent of this executor, and return its process when it is ready.
+    """In a task: start the agent of this executor, and return its process id when it is ready.
 
-    The agent holds a lock on a file in the working folder, so there is never a second one, even
-    if the driver did not learn that the first has started: then that is the one returned.
-    Raise `EngineError` with what it, or its log, says if it does not get ready.
+    The agent holds a lock on a file in the working folder, so an executor never has two. If one
+    is running already, because the driver did not learn of its start, return that one. Raise
+    `EngineError` with the reason, from the agent or its log, if it does not become ready.
     """
     executor = executor_process()
     folder = folder or Path.cwd()
@@ -170,15 +168,15 @@ def _await_ready(process: "subprocess.Popen[bytes]", patience_s: float, log: Pat
 
 
 def _last_line(log: Path) -> str:
-    """Return the last line of *log* with text: of a traceback, the error."""
+    """Return the last line of *log* that is not empty; in a traceback that is the error."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _kill(lock: Path) -> None:
-    """End an agent that is not wanted, with all it has started: it leads their group."""
+    """Kill an agent with all processes that it has started: it leads their group."""
     until_s = time.monotonic() + _GRACE_S
-    # its process writes the number as its first deed
+    # the launcher writes the process id to the lock first of all
     while not (said := lock.read_text()) and time.monotonic() < until_s:
         time.sleep(_LOOK_S)
     with suppress(ValueError, ProcessLookupError):
@@ -186,7 +184,10 @@ def _kill(lock: Path) -> None:
 
 
 def _running(lock: Path) -> int:
-    """Return the agent that holds *lock*; raise `EngineError` if only its children do."""
+    """Return the process id of the agent that holds *lock*.
+
+    Raise `EngineError` if only processes that it had started hold it.
+    """
     said = lock.read_text()
     with suppress(ValueError, psutil.Error):
         if psutil.Process(int(said)).status() != psutil.STATUS_ZOMBIE:

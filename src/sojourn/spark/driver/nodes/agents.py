@@ -1,4 +1,4 @@
-"""Keeps an agent on every executor, from its coming to its going."""
+"""Keeps an agent running on every executor, for as long as the executor is registered."""
 
 import threading
 import time
@@ -16,40 +16,41 @@ __all__ = ["Agents", "NodeEvents", "pause_s"]
 _LOOK_S = 0.5
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
-# Started at once: each holds a thread here and a slot there for about a second.
+# Starts in parallel: each holds a thread here and a slot there for about a second.
 _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEvents:
-    """Who is told of nodes, always in the same thread.
-
-    A node has *come* when its agent is ready, and has *gone* when its executor is no longer
-    registered. If its agent *failed* to start, the reason is told, and it is tried again.
-    """
+    """Callbacks for changes of nodes; all are called in the same thread."""
 
     come: Callable[[Executor], None]
+    """The agent of the executor is ready."""
     gone: Callable[[Executor], None]
+    """The executor is no longer registered."""
     failed: Callable[[Executor, str], None]
+    """Its agent did not start, for this reason; the start is retried."""
 
 
 @dataclass(slots=True)
 class _Post:
-    """Where an executor's agent is at: being started, ready, or to be tried again."""
+    """The status of an executor's agent: starting, ready, or waiting for a retry."""
 
     executor: Executor
     starting: "Future[None] | None" = None
     ready: bool = False
     failures: int = 0
+    """Failed starts since it was last ready."""
     again_s: float = 0.0
+    """The time of the next retry."""
 
 
 class Agents:
-    """Starts one agent on each executor that *look* returns, and tells *events* of nodes.
+    """Starts one agent on each executor that *look* returns, and calls *events*.
 
-    A context manager with a thread of its own. One that is ready is never started again, unless
-    `lost` says that it has ended. Leaving it waits for starts that are under way, which give
-    up; after that nobody is told anything. Agents end with their executors.
+    A context manager with a thread of its own. An agent that is ready is not started again
+    unless `lost` reports its end. On exit, starts under way give up and are waited for; no
+    callback is called after that. Agents end with their executors.
     """
 
     def __init__(
@@ -85,17 +86,17 @@ class Agents:
 
     @property
     def registered(self) -> tuple[Executor, ...]:
-        """The executors that there are, as of the last look."""
+        """The executors that were registered at the last look."""
         with self._lock:
             return tuple(post.executor for post in self._posts.values())
 
     def lost(self, executor_id: str) -> None:
-        """Start the agent of an executor again: it has ended, and its executor has not."""
+        """Restart the agent of an executor, which has ended before its executor."""
         with self._lock:
             self._lost.add(executor_id)
 
     def close(self) -> None:
-        """Stop looking, and let starts that are under way give up."""
+        """Stop the thread, and make starts under way give up."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -105,7 +106,7 @@ class Agents:
         while not self._stopping.is_set():
             try:
                 found = {each.id: each for each in self._look()}
-            except Exception:  # noqa: BLE001 - of the gateway: Java is gone, or going
+            except Exception:  # noqa: BLE001 - the gateway fails while Java ends
                 self._stopping.wait(self._look_s)
                 continue
             self._forget(found.keys())
@@ -118,14 +119,14 @@ class Agents:
             with self._lock:
                 post = self._posts.pop(name)
                 self._lost.discard(name)
-            # a start that is under way learns by itself that its executor is gone
+            # a start under way notices by itself that its executor is gone
             if post.ready:
                 self._events.gone(post.executor)
 
     def _attend(self, executor: Executor) -> None:
         with self._lock:
             post = self._posts.setdefault(executor.id, _Post(executor))
-            post.executor = executor  # with the tasks of now
+            post.executor = executor  # with its current number of tasks
             if executor.id in self._lost:
                 self._lost.discard(executor.id)
                 post.ready = False
@@ -138,7 +139,7 @@ class Agents:
             self._settle(post, post.starting)
 
     def _settle(self, post: _Post, started: "Future[None]") -> None:
-        """Take note of how a start ended."""
+        """Take in the result of a start."""
         post.starting, error = None, started.exception()
         if error is None:
             with self._lock:
@@ -153,7 +154,7 @@ class Agents:
 
 
 def pause_s(failures: int, first_s: float = _FIRST_PAUSE_S) -> float:
-    """Return how long to wait before an agent is tried again that failed so many times.
+    """Return the delay before the start of an agent is retried after *failures*.
 
     >>> [pause_s(failures) for failures in (1, 2, 3, 20)]
     [0.5, 1.0, 2.0, 30.0]

@@ -1,4 +1,4 @@
-"""The nodes of an application on a cluster: an agent on each executor, and who is on it."""
+"""The nodes of an application on a cluster: executors with an agent on each."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ from sojourn.spark.wire.node_state import NodeState
 __all__ = ["ClusterNodes"]
 
 _LOOK_S, _REQUEST_S = 0.05, 0.25
-# An agent whose executor lives connects again by itself, unless it has ended.
+# An agent that has lost its connection reconnects in less; after that it must have ended.
 _AWAY_S = 3.0
 # How often nodes check whether they reach Kafka, while nothing is read.
 _CHECK_S = 5.0
@@ -41,10 +41,10 @@ _CHECK_S = 5.0
 class ClusterNodes:
     """The nodes on which the hosts of *controller* can have processors.
 
-    There is a host for each of *parts*, which have operators. Other machines reach hosts at
-    *machine*. A start waits for *least* nodes; if they are *elastic*, plans ask for nodes and
-    give them back. Each has to reach the brokers of *kafka*, and the *shared* folder, if there
-    is one.
+    *parts* are the operators of each host. Other machines reach hosts at the address
+    *machine*. A start waits for *least* nodes; if nodes are *elastic*, plans may request and
+    give back nodes. Each node must reach the brokers of *kafka*, and the *shared* folder if
+    there is one.
     """
 
     def __init__(  # noqa: PLR0913 - most by name
@@ -102,7 +102,7 @@ class ClusterNodes:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes that are there now, in the order of their executors."""
+        """The nodes that all hosts are connected to, in the order of their executors."""
         there = self._controller.nodes()
         reads = {node_name(each.id) for each in self._agents.registered if each.tasks}
         return tuple(
@@ -112,28 +112,31 @@ class ClusterNodes:
 
     @property
     def least(self) -> int:
-        """The fewest nodes."""
+        """The minimum number of nodes."""
         return self._least
 
     def request(self, plan: NodePlan | None) -> None:
-        """Ask for nodes and give them back as *plan* says. Raise `EngineError` if they stay."""
+        """Request and give back nodes as in *plan*.
+
+        Raise `EngineError` if their number is fixed.
+        """
         if self._requested is not None:
             self._requested.request(plan)
         elif plan is not None:
             raise EngineError("the number of nodes is fixed; start with --max-nodes")
 
     def on_changed(self, changed: Callable[[], None]) -> None:
-        """Call *changed* whenever nodes have come or gone."""
+        """Register *changed*, to be called when nodes have come or gone."""
         self._changed = changed
 
     @property
     def slots(self) -> int:
-        """Tasks that executors can run at once, beside one each that starts agents."""
+        """The slots of all executors, without the one on each that starts its agent."""
         return sum(each.cores - 1 for each in executors(self._session))
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why agents did not start, by the name of the node of each executor there is."""
+        """The reasons why agents did not start, by node, for registered executors."""
         there = [node_name(each.id) for each in self._agents.registered]
         return {name: self._failures[name] for name in there if name in self._failures}
 
@@ -144,9 +147,10 @@ class ClusterNodes:
         hosts: Sequence[Mapping[str, NodeState]] = (),
         cores: Mapping[str, NodeReport] | None = None,
     ) -> tuple[NodeHealth, ...]:
-        """Return how nodes are, where processors are *placed* and use so much *memory*.
+        """Return the health of nodes, with warnings.
 
-        *hosts* tell what each of them has measured of nodes, *cores* how busy they were.
+        Processors are *placed* on nodes and use *memory* there, in bytes; both are by operator
+        and node. *hosts* are the measurements of each host, *cores* the busy cores of nodes.
         """
         there = self._controller.told_nodes()
         names = {node_name(each.id) for each in self._agents.registered} | there.keys()
@@ -156,7 +160,7 @@ class ClusterNodes:
         return self._warnings.added(measured(nodes, hosts, cores or {}))
 
     def check_kafka(self) -> None:
-        """Let nodes check whether they reach Kafka, unless they were asked just before."""
+        """Make nodes check their connection to Kafka, at most once in five seconds."""
         now_s = time.monotonic()
         if now_s >= self._checked_s + _CHECK_S:
             self._checked_s = now_s
@@ -164,23 +168,23 @@ class ClusterNodes:
 
     @property
     def node_s(self) -> float:
-        """The time that executors were there so far, added up."""
+        """The time that all executors were registered so far, added up."""
         return self._time.until(time.monotonic())
 
     @property
     def costs(self) -> NodeCosts:
-        """How long nodes took to come and to go."""
+        """The measured times of adding and of removing a node."""
         return NodeCosts() if self._requested is None else self._requested.costs
 
     @property
     def refused(self) -> str:
-        """Why the cluster did not give, or take back, a node; empty if it did."""
+        """The reason why the cluster refused the last request; empty if it accepted it."""
         return "" if self._requested is None else self._requested.refused
 
     def begin(self, progress: Progress, patience_s: float) -> None:
-        """Return when enough nodes are there, and all executors that have registered.
+        """Wait for the minimum of nodes, and for the agents of all registered executors.
 
-        Raise `EngineError` if they do not come within *patience_s*.
+        Raise `EngineError` if they are not ready within *patience_s*.
         """
         progress("waiting for executors of Spark")
         until_s, number = time.monotonic() + patience_s, self._least
@@ -229,7 +233,7 @@ class ClusterNodes:
                 self._requested.look(time.monotonic(), list(there), executor_of)
 
     def _start_again(self, there: Mapping[str, float]) -> None:
-        """Have agents started again that have ended while their executor lives."""
+        """Restart agents that have ended while their executor is still registered."""
         now_s = time.monotonic()
         ready = {node_name(each.id): each.id for each in self._agents.ready}
         away = ready.keys() - there.keys()

@@ -1,4 +1,4 @@
-"""In a task: which executor it runs on, and the process of its JVM."""
+"""In a task: the executor that it runs on, and the process of its JVM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ __all__ = ["DRIVER", "ExecutorProcess", "executor_id", "executor_process"]
 DRIVER = "driver"
 """The id that Spark gives to the only executor of a `local` master."""
 
-# Standalone, YARN and Kubernetes start executors with it.
+# Standalone, YARN and Kubernetes all start executors with this option.
 _OPTION = "--executor-id"
 _SPARK = "org.apache.spark."
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutorProcess:
-    """The *id* of an executor, and the *pid* of its JVM."""
+    """The id of an executor, and the process id of its JVM."""
 
     id: str
     pid: int
@@ -33,7 +33,7 @@ def executor_process() -> ExecutorProcess:
     for process in psutil.Process().parents():
         try:
             command = process.cmdline()
-        except psutil.Error:  # it has ended, or is somebody else's
+        except psutil.Error:  # it has ended, or belongs to another user
             continue
         if (found := executor_id(command)) is not None:
             return ExecutorProcess(found, process.pid)
@@ -41,7 +41,7 @@ def executor_process() -> ExecutorProcess:
 
 
 def executor_id(command: Sequence[str]) -> str | None:
-    """Return which executor a command line starts; None if it is not one of Spark's.
+    """Return the id of the executor that a command line starts; None if it is not Spark's.
 
     >>> main = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
     >>> executor_id(["java", "-cp", "jars", main, "--executor-id", "3", "--cores", "2"])

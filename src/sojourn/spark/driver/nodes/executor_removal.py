@@ -1,7 +1,7 @@
-"""Executors that do not answer, given up before Spark does so by itself.
+"""Removes executors that do not answer before Spark does so by itself.
 
-Spark lists an executor whose machine has vanished for another half a minute, and sends tasks of
-a batch that runs again to it.
+Spark lists an executor whose machine has vanished for another half a minute, and schedules
+tasks of a retried batch on it.
 """
 
 import threading
@@ -18,7 +18,7 @@ _WHY = "its agent does not answer"
 
 
 class SilentExecutors:
-    """Has executors removed by *remove*, each once, in threads of their own.
+    """Calls *remove* once for each silent executor, in a thread of its own.
 
     >>> removed = []
     >>> silent = SilentExecutors(removed.append)
@@ -35,7 +35,7 @@ class SilentExecutors:
         self._threads: list[threading.Thread] = []
 
     def look(self, silent_s: Mapping[str, float], executor_of: Mapping[str, str]) -> None:
-        """Have the executors of nodes removed that fell silent since the last look."""
+        """Remove the executors of nodes that fell silent since the last look."""
         new = [name for name, at_s in silent_s.items() if self._seen.get(name) != at_s]
         self._seen |= silent_s
         for name in new:
@@ -48,16 +48,16 @@ class SilentExecutors:
         self._threads = [each for each in self._threads if each.is_alive()]
 
     def join(self) -> None:
-        """Wait until all that was begun is done."""
+        """Wait for all removals under way."""
         for thread in self._threads:
             thread.join()
 
 
 def remove_executor(session: SparkSession, name: str) -> None:
-    """Let Spark do without an executor, and ask the cluster to end it and start another.
+    """Remove an executor from Spark, and ask the cluster to kill and replace it.
 
-    These are the steps that Spark takes itself when heartbeats of an executor stay out. If they
-    fail, it does so later.
+    Spark takes the same steps when heartbeats of an executor are missing. If they fail here,
+    Spark repeats them later.
     """
     context = session.sparkContext
     java: Any = context._jsc.sc()  # noqa: SLF001 - Python has no such call

@@ -21,39 +21,39 @@ __all__ = ["Executor", "executors", "on_executor", "python_error"]
 T = TypeVar("T")
 
 _LOOK_S = 0.05
-# Between two tries: Spark has waited for the executor itself (`spark.locality.wait`).
+# Between two attempts: Spark itself has waited for the executor (`spark.locality.wait`).
 _PAUSE_S = 0.2
-# The last line of a traceback: the name of an error, and what it says.
+# The last line of a traceback: the name of an error and its message.
 _ERROR_LINE = re.compile(r"^[A-Za-z_][\w.]*: .")
 
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """An executor of Spark: its *id*, the *host* it runs on, and its *cores*, the slots.
-
-    *tasks* ran there when it was looked up.
-    """
+    """An executor of Spark."""
 
     id: str
     host: str
     cores: int
+    """Its slots for tasks."""
     tasks: int = field(default=0, compare=False)
+    """The tasks that were running when it was listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ran(Generic[T]):
-    """What became of a visit: where it was, its result, or why there is none."""
+    """The result of a visit, or the problem because of which there is none."""
 
     where: str
+    """The id of the executor on which Spark ran the task."""
     result: T | None = None
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Visit(Generic[T]):
-    """Calls *function* in a task if that runs on the executor with this *id*.
+    """Calls *function* in a task if the task runs on the executor with this *id*.
 
-    It never raises: a task that fails would fail the job, and Spark would tell it in pages.
+    It never raises: a failed task would fail the job, and Spark would log pages of it.
     """
 
     id: str
@@ -74,9 +74,9 @@ class _Visit(Generic[T]):
 
 
 def executors(session: SparkSession) -> tuple[Executor, ...]:
-    """Return the executors that are registered now; none of a `local` master.
+    """Return the executors that are registered; a `local` master has none.
 
-    One that has just registered is left out until Spark has told its listeners of it.
+    A new executor is left out until Spark's listeners have received its event.
     """
     context: Any = session.sparkContext._jsc.sc()  # noqa: SLF001 - Python has no such call
     registered = set(context.getExecutorIds().mkString(",").split(",")) - {"", DRIVER}
@@ -100,12 +100,12 @@ def on_executor(
 ) -> T:
     """Return the result of *function*, called in one task on *executor*.
 
-    The function, and what it returns, must be picklable. Spark prefers the executor for as
-    long as it waits for locality, and then may choose another: there the task does nothing,
-    and is tried again. The job has a group of its own, and needs one free slot.
+    The function and its result must be picklable. Spark prefers the executor while it waits
+    for locality, and may then choose another: there the task does nothing, and is retried.
+    The job has a group of its own, and needs one free slot.
 
     Raise `EngineError`, with the executor and the reason, if the function raises, cannot be
-    imported there, or did not run there within *patience_s*; or once *stopping* is set.
+    imported there, or does not run there within *patience_s*; or once *stopping* is set.
     """
     stopping = stopping or threading.Event()
     reason, until_s = "it has no free slot", time.monotonic() + patience_s
@@ -131,7 +131,7 @@ def on_executor(
 
 
 def python_error(text: str) -> str:
-    r"""Return the error of Python in what Spark says of a failed task; empty if none is.
+    r"""Return the Python error in Spark's message about a failed task; empty if it has none.
 
     >>> told = "Traceback (most recent call last):\n  File …\nImportError: no shop\n\n\tat java"
     >>> python_error(f"Job aborted: {told}")
@@ -147,7 +147,7 @@ def python_error(text: str) -> str:
 class _Job(Generic[T]):
     """A Spark job of one task, run in a thread of its own.
 
-    Job groups belong to threads: that of whoever calls stays what it is.
+    Job groups belong to threads: in a thread of its own, it leaves that of the caller alone.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class _Job(Generic[T]):
         )
 
     def result(self, until_s: float, stopping: threading.Event) -> "_Ran[T] | Exception | None":
-        """Return what became of it; None if it was cancelled because it took too long."""
+        """Run the job and return its outcome; None if it was cancelled: late, or *stopping*."""
         self._thread.start()
         while self._thread.is_alive() and not stopping.is_set():
             self._thread.join(_LOOK_S)
@@ -180,15 +180,15 @@ class _Job(Generic[T]):
             (self._ran,) = _rdd_at(context, self._executor).mapPartitions(visit).collect()
         except Py4JError as error:
             self._ran = error
-        except Exception as error:  # noqa: BLE001 - such as that it cannot be pickled
+        except Exception as error:  # noqa: BLE001 - for example, it cannot be pickled
             self._ran = _Ran(self._executor.id, problem=f"{type(error).__name__}: {error}")
 
 
 def _rdd_at(context: SparkContext, executor: Executor) -> "RDD[Any]":
-    """Return one row in one partition, which prefers *executor*.
+    """Return an RDD of one row in one partition, which prefers *executor*.
 
-    Python cannot say where a partition should be, so Java makes it. The text is how Spark
-    writes a location in an executor, apart from one on a host.
+    Python has no call for preferred locations, so Java creates the RDD. `executor_HOST_ID` is
+    Spark's notation for a location in an executor, as opposed to one on a host.
     """
     jvm: Any = context._jvm  # noqa: SLF001
     serializer = CPickleSerializer()

@@ -1,4 +1,4 @@
-"""How much memory a process takes that imports an application: measured, in one that does."""
+"""The memory of a process that imports an application, measured in such a process."""
 
 import os
 import subprocess
@@ -21,8 +21,8 @@ def footprint_bytes(
 ) -> int:
     """Return the resident memory of a Python that imports *modules*, and the app at *address*.
 
-    Nothing of the application runs but its imports: what `set_up` loads is not included.
-    Raise `EngineError` if it cannot be imported within *patience_s*.
+    Only imports of the application run: data that `set_up` loads is not included. Raise
+    `EngineError` if it cannot be imported within *patience_s*.
     """
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb") as answer:
@@ -51,7 +51,7 @@ def footprint_bytes(
 
 
 def main(answer: int, address: str, modules: Sequence[str]) -> None:
-    """Import what is asked for, and write the memory of this process to *answer*."""
+    """Import *modules* and the app at *address*; write this process's memory to *answer*."""
     for module in modules:
         import_module(module)
     if address:

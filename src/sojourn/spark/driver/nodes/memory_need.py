@@ -1,4 +1,4 @@
-"""Whether the memory of executors has room for what runs beside their Java."""
+"""The memory that executors need outside the Java heap, and a warning if they have less."""
 
 import re
 from collections.abc import Mapping
@@ -23,18 +23,18 @@ __all__ = [
 _OVERHEAD = "spark.executor.memoryOverhead"
 _MEMORY = "spark.executor.memory"
 _MIB = 1 << 20
-# What Spark takes if nothing is set.
+# Spark's defaults.
 _MEMORY_DEFAULT, _LEAST_DEFAULT, _FACTOR_DEFAULT = "1g", "384m", "0.1"
 _SIZE = re.compile(r"\s*(\d+)\s*([bkmgtp]?)b?\s*", re.IGNORECASE)
 _UNITS = {"b": 1 / _MIB, "k": 1 / 1024, "": 1.0, "m": 1.0, "g": 2**10, "t": 2**20, "p": 2**30}
-# Values that are advised are multiples of this, as people write them.
+# Suggested values are multiples of this.
 _STEP_MIB = 64
 _PROCESSOR = ("sojourn.spark.processor.template", "sojourn.spark.processor.operator_job")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryNeed:
-    """The memory of an agent, of a processor, and of a task of Spark's in Python."""
+    """The memory of an agent, of a processor, and of a Python worker for a task of Spark."""
 
     agent_bytes: int
     processor_bytes: int
@@ -42,10 +42,10 @@ class MemoryNeed:
 
     @classmethod
     def measured(cls, address: str) -> "MemoryNeed":
-        """Return what they take here, for the application at *address*.
+        """Measure processes on this machine with the same imports, for the app at *address*.
 
-        Each is a process that has imported what they import. Processors share memory with the
-        template they are forked from, but YARN adds up what each process has.
+        Processors share memory with the template from which they are forked, but YARN adds up
+        the resident memory of each process.
         """
         return cls(
             agent_bytes=footprint_bytes(["sojourn.spark.agent.agent"]),
@@ -54,7 +54,7 @@ class MemoryNeed:
         )
 
     def node_mib(self, *, processors: int, templates: int, tasks: int) -> int:
-        """Return what a node needs for an agent and so many of each.
+        """Return the memory that a node needs for these numbers of processes and an agent.
 
         >>> each = MemoryNeed(agent_bytes=40 << 20, processor_bytes=50 << 20, task_bytes=0)
         >>> each.node_mib(processors=4, templates=1, tasks=0)
@@ -69,10 +69,10 @@ class MemoryNeed:
 def executor_warning(
     layout: Layout, bounds: NodeBounds, tasks: int, conf: Mapping[str, str]
 ) -> str:
-    """Return what to set if executors have no room for what runs there; empty if they have.
+    """Return a warning if executors have too little memory outside the Java heap, else "".
 
-    Of the *tasks* that read from Kafka, each of the fewest nodes has as many as the others.
-    Only YARN and Kubernetes end executors that use more than they asked for: for other masters
+    The *tasks* that read from Kafka are spread evenly over the minimum of nodes. Only YARN and
+    Kubernetes kill executors that use more memory than they requested: for other masters
     nothing is measured. *conf* is that of the session.
     """
     master = conf.get("spark.master", "")
@@ -87,7 +87,7 @@ def executor_warning(
 
 
 def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
-    """Return what to set if executors of *conf* have no room for *needed_mib* beside Java.
+    """Return a warning if executors of *conf* lack room for *needed_mib* beside Java, else "".
 
     >>> memory_warning({"spark.executor.memoryOverhead": "2g"}, 900)
     ''
@@ -107,13 +107,13 @@ def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
 
 
 def overhead_mib(conf: Mapping[str, str]) -> int:
-    """Return the memory that executors have beside their heap."""
+    """Return the memory that executors have outside the Java heap."""
     given = conf.get(_OVERHEAD)
     return spark_overhead_mib(conf) if given is None else read_mib(_OVERHEAD, given)
 
 
 def spark_overhead_mib(conf: Mapping[str, str]) -> int:
-    """Return what Spark itself takes for it: a tenth of the heap, and 384 MiB at least.
+    """Return Spark's default for that memory: a tenth of the heap, at least 384 MiB.
 
     >>> spark_overhead_mib({}), spark_overhead_mib({"spark.executor.memory": "20g"})
     (384, 2048)
@@ -133,7 +133,7 @@ def spark_overhead_mib(conf: Mapping[str, str]) -> int:
 
 
 def read_mib(key: str, text: str) -> int:
-    """Return the size in MiB that the setting *key* has, as Spark reads it.
+    """Return the size in MiB in *text*, the value of the setting *key*, as Spark parses it.
 
     >>> [read_mib("spark.executor.memory", text) for text in ("600m", "2G", "512", "4096kb")]
     [600, 2048, 512, 4]

@@ -1,4 +1,4 @@
-"""Executors of Spark, asked for and given back."""
+"""Requests executors of Spark, and gives them back."""
 
 import threading
 from collections.abc import Collection, Sequence
@@ -18,9 +18,9 @@ _DECOMMISSIONING = "spark.decommission.enabled"
 class SparkNegotiator:
     """The executors of *session*, which must have `spark.decommission.enabled`.
 
-    As long as nobody has asked, those are wanted that are registered. An executor that is given
-    back gets no new tasks and leaves when those that it runs have ended, that is, with the
-    batch; killing it would fail the batch.
+    Before the first request, the registered executors are wanted. An executor that is given
+    back receives no new tasks and leaves when its running tasks end, that is, with the batch;
+    killing it would fail the batch.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -36,7 +36,7 @@ class SparkNegotiator:
 
     @property
     def wanted(self) -> int:
-        """How many executors there should be."""
+        """The number of executors to have: requested ones without those given back."""
         with self._lock:
             return self._wanted()
 
@@ -52,7 +52,7 @@ class SparkNegotiator:
                 self._request(number)
 
     def give_back(self, names: Collection[str]) -> None:
-        """Let these executors leave, and Spark not replace them."""
+        """Decommission these executors, without replacement."""
         with self._lock:
             going = sorted(set(names) - self._given_back)
             if not going:
@@ -78,7 +78,7 @@ class SparkNegotiator:
 
     def _request(self, number: int) -> None:
         jvm: Any = self._session.sparkContext._jvm  # noqa: SLF001 - Python has no such call
-        # where tasks prefer to run does not matter: they have no preference
+        # the preferred locations of tasks: none
         nowhere = jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
         try:
             accepted = self._context.requestTotalExecutors(number, 0, nowhere)
@@ -92,7 +92,7 @@ class SparkNegotiator:
         self._asked = number
 
     def _decommission(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those that leave."""
+        """Decommission executors; return those for which Spark accepts it."""
         context = self._session.sparkContext
         jvm, gateway = context._jvm, context._gateway  # type: Any, Any  # noqa: SLF001
         info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo
@@ -100,7 +100,7 @@ class SparkNegotiator:
         for place, name in enumerate(names):
             told = info("released by Sojourn", jvm.scala.Option.empty())
             pairs[place] = jvm.scala.Tuple2(name, told)
-        # the total is ours to lower: where nothing was asked for before, Spark would take 0
+        # we lower the total ourselves: without a request before, Spark would set it to 0
         adjust_total, by_executor = False, False
         backend = self._context.schedulerBackend()
         try:

@@ -1,4 +1,4 @@
-"""The cores of nodes and how busy they were, from what agents tell."""
+"""The cores of nodes and how busy they were, as reported by agents."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ __all__ = ["NodeCpu"]
 
 
 class NodeCpu:
-    """Compares what agents tell at one look with what they told at the look before.
+    """Computes busy cores from the CPU seconds that agents reported at two looks.
 
-    Nodes may share cores: executors on one machine, or in one container, that have no limit of
-    their own. Each has an equal part of these cores, and of what is used of them. *last* is the
-    result of the last look.
+    Nodes may share a pool of cores: executors on one machine, or in one container, without a
+    limit of their own. Each counts with an equal part of these cores, and of their use. *last*
+    is the result of the last look.
     """
 
     def __init__(self) -> None:
@@ -26,9 +26,9 @@ class NodeCpu:
     def looked(
         self, hosts: Iterable[Mapping[str, NodeState]], nodes: Sequence[Node]
     ) -> dict[str, NodeReport]:
-        """Return the cores of *nodes*, of which *hosts* have heard, and how busy they were.
+        """Return the cores of *nodes* and how busy they were, from the reports to *hosts*.
 
-        A node of which no agent has told is taken at its word, with its cores alone.
+        For a node without a report, return the cores of the node itself, without their use.
         """
         newest: dict[str, NodeState] = {}
         for states in hosts:
@@ -47,13 +47,13 @@ class NodeCpu:
         return {name: told.get(name, report) for name, report in word.items()}
 
     def _busy_cores(self, name: str, now: NodeState) -> float | None:
-        """Return how many cores of the whole pool were busy; None if it is not known."""
+        """Return how many cores of the whole pool were busy; None if unknown."""
         before = self._before.get(name)
         if before is None or before.pool != now.pool:
             return None
-        if now.told_s == before.told_s:  # agents tell it once a second; looks may be closer
+        if now.told_s == before.told_s:  # agents report once a second; looks may be closer
             return self._busy[name]
-        if now.told_s < before.told_s:  # another agent, after the machine was started again
+        if now.told_s < before.told_s:  # a new agent, after a reboot of the machine
             return None
         if before.cpu_s is None or now.cpu_s is None:
             return None
@@ -63,6 +63,6 @@ class NodeCpu:
 def _report(cores: float, busy: float | None, sharing: int) -> NodeReport:
     return NodeReport(
         cores=cores / sharing,
-        # what is used is counted a little later than it is asked for
+        # CPU time is counted with a small delay, so the quotient may exceed the cores
         busy_cores=None if busy is None else min(cores, busy) / sharing,
     )

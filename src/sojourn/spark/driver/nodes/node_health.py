@@ -1,4 +1,4 @@
-"""How the nodes of a cluster are: who runs there, and why some cannot be used."""
+"""The health of a cluster's nodes: their processors and memory, and why some are unusable."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ _NOT_THERE = (
 
 
 def node_order(name: str) -> tuple[int, str]:
-    """Return what nodes are sorted by: the number of their executor.
+    """Return the sort key of a node: the number of its executor.
 
     >>> sorted(["executor-10", "executor-2"], key=node_order)
     ['executor-2', 'executor-10']
@@ -34,9 +34,9 @@ def node_health(
 ) -> tuple[NodeHealth, ...]:
     """Return the health of nodes: those that are *there*, and those that should be.
 
-    These are of executors that still run: the node was there and is *away*, or *failures* tell
-    why its agent did not start. Processors are *placed* on nodes, and use so much *memory*
-    there, in bytes, by operator.
+    The latter have registered executors: either hosts had a connection and the node is *away*,
+    or *failures* has the reason why its agent did not start. Processors are *placed* on nodes
+    and use *memory* there, in bytes; both are by operator and node.
     """
     known = {**away, **there}
     found = []
@@ -61,11 +61,11 @@ def measured(
     hosts: Sequence[Mapping[str, NodeState]],
     cores: Mapping[str, NodeReport],
 ) -> tuple[NodeHealth, ...]:
-    """Return *nodes* with what *hosts* have measured of those that can be used.
+    """Return *nodes* with the measurements of *hosts*, for nodes that can be used.
 
-    Each host has a connection of its own to a node: bytes are added up, and the clock is that
-    of the shortest round trip. What is in use there is the same for all of them, and *cores*
-    are those of the last look of the loop.
+    Each host has a connection of its own to a node: bytes are added up, and the clock offset
+    is that of the shortest round trip. The memory in use is that of the whole node, the same
+    for all hosts. *cores* are those of the last look of the loop.
     """
     return tuple(
         node
@@ -114,7 +114,7 @@ def _added(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def settled_nodes(nodes: Iterable[str], wanted: Placement, placed: Placement) -> list[str]:
-    """Return those of *nodes* that have processors, and all that are *wanted* there.
+    """Return the *nodes* with processors, if all those *wanted* there are *placed*.
 
     >>> wanted = {"split": {"a": 1, "b": 1}, "count": {"b": 2}}
     >>> settled_nodes(["a", "b", "c"], wanted, {"split": {"a": 1, "b": 1}, "count": {"b": 1}})
@@ -129,9 +129,9 @@ def settled_nodes(nodes: Iterable[str], wanted: Placement, placed: Placement) ->
 
 
 def node_notices(nodes: Iterable[NodeHealth], refused: str = "") -> list[str]:
-    """Return what users are told of nodes: why some cannot be used, and warnings of others.
+    """Return notices for users: why nodes cannot be used, and warnings about others.
 
-    *refused* is why the cluster did not give, or take back, a node.
+    *refused* is the reason why the cluster refused to add or remove a node.
 
     >>> node_notices([NodeHealth(name="executor-2", reason="its agent did not start: no")])
     ['node executor-2: its agent did not start: no']

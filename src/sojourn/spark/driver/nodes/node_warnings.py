@@ -1,4 +1,4 @@
-"""What users are warned of while nodes can be used: memory that runs out, wrong clocks."""
+"""Warnings about nodes that can be used: memory that runs out, wrong clocks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,19 +7,21 @@ from sojourn.engine import NodeHealth
 
 __all__ = ["NodeWarnings"]
 
-# Of the limit: a warning comes from the first part on, and ends below the second, so that it
-# does not come and go.
+# Parts of the memory limit: a warning begins above the first and ends below the second, so
+# that it does not flicker.
 _FULL, _RECOVERED = 0.9, 0.85
-# As for clocks of producers: less is not to be noticed beside the time that batches take.
+# As for clocks of producers: producers hold records back for times of this order anyway.
 _CLOCK_S, _CLOCK_AGAIN_S = 0.25, 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Warning:
-    """A *text* that stays as it is from *begins* on, for as long as it *lasts*."""
+    """A possible warning, with hysteresis."""
 
     begins: bool
+    """Whether the warning begins now."""
     lasts: bool
+    """Whether a warning that has begun before continues."""
     text: str
 
 
@@ -55,7 +57,7 @@ class NodeWarnings:
                     told[node.name, kind] = text = before or warning.text
                     texts.append(text)
             warned.append(replace(node, warnings=tuple(texts)))
-        self._told = told  # another: others may ask meanwhile
+        self._told = told  # a new mapping, because other threads may read the old one
         return tuple(warned)
 
 
@@ -78,7 +80,7 @@ def _memory(node: NodeHealth) -> _Warning | None:
 def _clock(node: NodeHealth) -> _Warning | None:
     if node.clock_offset_s is None or node.round_trip_s is None:
         return None
-    # what may be the network's is not the clock's
+    # the offset is known to half a round trip: only the rest is surely the clock's
     off_s = abs(node.clock_offset_s) - node.round_trip_s / 2
     way = "ahead of" if node.clock_offset_s > 0 else "behind"
     return _Warning(

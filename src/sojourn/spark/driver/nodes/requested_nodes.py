@@ -1,4 +1,4 @@
-"""Nodes that a plan asks for, and those that it gives back once they are empty."""
+"""Requests the nodes of a plan, and gives back nodes once they are empty."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,10 +13,10 @@ __all__ = ["RequestedNodes"]
 
 
 class RequestedNodes:
-    """Carries out a plan of nodes: a *negotiator* asks for them and gives them back.
+    """Carries out a plan of nodes, through *negotiator*.
 
-    *controller* knows on which of them the *operators* have processors. What the cluster
-    refuses is asked again at the next `look`. Only one thread may call `look`.
+    *controller* knows on which nodes the *operators* have processors. A request that the
+    cluster refuses is repeated at the next `look`. Only one thread may call `look`.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class RequestedNodes:
 
     @property
     def costs(self) -> NodeCosts:
-        """How long nodes took to come and to go."""
+        """The measured times of adding and of removing a node."""
         return self._moves.costs
 
     @property
     def refused(self) -> str:
-        """Why the cluster did not give, or take back, a node; empty if it did."""
+        """The reason why the cluster refused the last request; empty if it accepted it."""
         return self._refused
 
     def request(self, plan: NodePlan | None) -> None:
@@ -45,9 +45,9 @@ class RequestedNodes:
         self._plan = plan
 
     def look(self, now_s: float, nodes: Sequence[str], executor_of: Mapping[str, str]) -> None:
-        """Ask for nodes that are missing, and give back those that are empty.
+        """Request missing nodes, and give back those that are empty.
 
-        *nodes* are there, and *executor_of* has the executors of all that have registered.
+        *nodes* are connected; *executor_of* has the executor ids of all registered nodes.
         """
         plan = self._plan
         placed = {name: self._controller.placed(name) for name in self._operators}
@@ -74,13 +74,13 @@ class RequestedNodes:
         if empty := staying.difference(used):
             self._negotiator.give_back([executor_of[node] for node in sorted(empty)])
             self._returned |= empty
-        # those that are not empty yet still count for the cluster
+        # nodes that are not empty yet are not given back, so they still count
         number = plan.number + len(staying - empty)
         if number > self._negotiator.wanted:
             self._negotiator.ask(number)
 
     def _note(self, now_s: float, plan: NodePlan) -> None:
-        """Take note of when nodes were asked for and given back."""
+        """Record the times of requests and releases, for `costs`."""
         before, self._noted = self._noted, plan
         number = self._negotiator.wanted if before is None else before.number
         known = () if before is None else before.given_back
