@@ -1,1 +1,1 @@
-"""What one start leaves for the next."""
+"""The state folder: checkpoints, states of keys, and locks, kept from one start to the next."""

@@ -1,7 +1,7 @@
-"""Spark's own files of a checkpoint: the offsets that each batch read to, and its commit.
+"""Spark's own files of a checkpoint: the end offsets of each batch, and its commit.
 
-Spark renames them into place without waiting for the disk. After a power failure the last ones
-may be missing, empty or torn, and Spark fails at one that it cannot read.
+Spark renames them into place without an fsync. After a power failure the last ones may be
+missing, empty or torn, and Spark fails if it cannot read one.
 """
 
 import json
@@ -20,16 +20,16 @@ _NO_OFFSET = "-"  # of a source that has none yet
 
 
 def batch_numbers(folder: Path) -> list[int]:
-    """Return the batches of which there is a file in *folder*, in order."""
+    """Return the numbers of batches with a file in *folder*, sorted."""
     if not folder.is_dir():
         return []
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
 
 
 def drop_torn_batches(checkpoint: Path) -> list[int]:
-    """Take back the last commits of which files are not complete; return their batches.
+    """Drop the last commits if their files are torn; return their batches.
 
-    The query then continues from the batch before them, as if they had not been committed.
+    The query then resumes after the last complete batch, as if they had not been committed.
     """
     commits, offsets = checkpoint / _COMMITS, checkpoint / _OFFSETS
     dropped: list[int] = []
@@ -41,18 +41,18 @@ def drop_torn_batches(checkpoint: Path) -> list[int]:
         _remove(commits, dropped[-1])
     last = committed[-1] if committed else -1
     for batch in batch_numbers(offsets):
-        # Spark would begin with the last of them, whatever is committed
+        # Spark would resume at the last of these files, whichever batch is committed
         if batch > last + 1 or (batch == last + 1 and not _is_whole(offsets / str(batch))):
             _remove(offsets, batch)
     return dropped
 
 
 def raise_offsets(checkpoint: Path, least: Positions) -> None:
-    """Let a query continue from no offset below *least*."""
+    """Raise the offsets from which a query resumes to *least* or more."""
     offsets = checkpoint / _OFFSETS
     last = max(batch_numbers(checkpoint / _COMMITS), default=0)
     for batch in batch_numbers(offsets):
-        if batch >= last:  # where the last batch ended, or the next one is to end
+        if batch >= last:  # the end of the last batch, or the planned end of the next one
             path = offsets / str(batch)
             version, kept, *sources = path.read_text(encoding="utf-8").splitlines()
             lines = [version, kept, *(raised(source, least) for source in sources)]
@@ -61,7 +61,7 @@ def raise_offsets(checkpoint: Path, least: Positions) -> None:
 
 
 def raised(text: str, least: Positions) -> str:
-    """Return offsets, as Spark writes them for a source, of which none is below *least*.
+    """Return the offsets of a source in Spark's JSON, each raised to *least* or more.
 
     >>> raised('{"orders":{"0":7,"1":9}}', {"orders": {0: 8, 1: 8}})
     '{"orders":{"0":8,"1":9}}'
@@ -79,7 +79,7 @@ def raised(text: str, least: Positions) -> str:
 
 
 def _is_whole(path: Path) -> bool:
-    """Tell whether a file has a version, and after it lines of JSON."""
+    """Return whether a file is complete: a version, followed by lines of JSON."""
     try:
         version, *lines = path.read_text(encoding="utf-8").splitlines()
         for line in lines:

@@ -1,4 +1,4 @@
-"""The folder that an application goes on from: checkpoints, logs, and whose they are."""
+"""The folder that an application resumes from: checkpoints, logs, and the form of the app."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,53 +27,52 @@ from sojourn.spark.host.batch.cut_store import CutFiles
 __all__ = ["Checkpoints", "Positions"]
 
 _APPLICATION = "application.json"
-# Of cuts, logs, stores and what else is in the folder. Raise it with any change to them.
+# The format of all files in the folder: cuts, logs, stores. Raise it with any change to them.
 _FORMAT = 2
 _NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """What is kept in *folder* from one start to the next.
-
-    Queries that are *written_by_tasks* have their checkpoints in the folder *shared*: state
-    stores of Spark, and what sinks remember.
-    """
+    """The files that are kept from one start to the next."""
 
     folder: Path
+    """The state folder, on a local disk of the driver's machine."""
     shared: Path | None = None
+    """The folder for checkpoints that tasks write to."""
     written_by_tasks: frozenset[str] = frozenset()
+    """Queries with checkpoints in *shared*: state stores of Spark, and memories of sinks."""
 
     @property
     def broker(self) -> Path:
-        """Topics and records of our own broker."""
+        """The folder with the topics and records of our own broker."""
         return self.folder / "broker"
 
     @property
     def logs(self) -> Path:
-        """What user code printed."""
+        """The folder with the output of user code and Spark."""
         return self.folder / "logs"
 
     def checkpoint(self, query: str) -> Path:
-        """Return where it is kept what a query has done."""
+        """Return the checkpoint folder of a query."""
         tasks = query in self.written_by_tasks
         folder = self.shared if tasks and self.shared is not None else self.folder
         return folder / "checkpoints" / query
 
     def cuts(self, part: str) -> Path:
-        """Return where it is kept what of a part is open.
+        """Return the folder with the cuts of a part: its open records at the end of batches.
 
-        Without the checkpoint it would be of another batch, so it goes with it.
+        It lies in the checkpoint, because cuts belong to the batches of that checkpoint only.
         """
         return self.checkpoint(part) / "part"
 
     def check(self, app: App, cluster: str) -> bool:
-        """Return whether there is anything to go on from.
+        """Return whether there is a state to resume.
 
-        Raise `BadInput` if it belongs to another form of *app*, or to another cluster.
-        Functions may change from one start to the next, and operators may be added; what parts
-        read from Kafka may not become less, nor may what Spark's own aggregations keep change.
-        Fields of states may come and go, but not change their types.
+        Raise `BadInput` if it belongs to an incompatible version of *app*, or to another
+        cluster. Between two starts, functions may change and operators may be added. Parts must
+        still read all topics that they read before, and Spark's own aggregations must not
+        change. Fields of states may be added and removed, but must not change their types.
         """
         before = self.form()
         if before is not None:
@@ -90,7 +89,7 @@ class Checkpoints:
     def check_queries(self, parts: Iterable[str]) -> None:
         """Raise `BadFile` if the checkpoint of a part was removed or replaced under its state.
 
-        The host would refuse the query. That is known before anything is started.
+        Its host would refuse the query; this check fails before anything is started.
         """
         for part in parts:
             kept = CheckpointId(self.cuts(part)).read()
@@ -103,9 +102,9 @@ class Checkpoints:
                 )
 
     def form(self) -> dict[str, Any] | None:
-        """Return the form of the application that was recorded; None if there is none.
+        """Return the recorded form of the application; None if there is none.
 
-        Raise `BadFile` if another version of Sojourn has written it.
+        Raise `BadFile` if an incompatible version of Sojourn has written it.
         """
         path = self.folder / _APPLICATION
         try:
@@ -123,12 +122,12 @@ class Checkpoints:
         return form
 
     def _conflicts(self, before: dict[str, Any], app: App) -> Iterator[str]:
-        """Yield what does not fit the states that operators have."""
+        """Yield the changes of *app* that are incompatible with the states of its operators."""
         forms = state_forms(app)
         for name, written in before["states"].items():
             found: list[str] = []
             if name in forms:
-                # whether or not there is any: the log of a host may have some
+                # even if no key has a state on disk: the log of a host may contain some
                 found = forms[name].conflicts(StateForm.read(written))
             elif self._has_state(before, name):
                 found = ["it declares none now" if name in app.operators else "it was removed"]
@@ -136,7 +135,7 @@ class Checkpoints:
                 yield f"operator {name} has a state for each key: {'; '.join(found)}"
 
     def _has_state(self, before: dict[str, Any], operator: str) -> bool:
-        """Tell whether an operator has the state of any key, or a reminder for one."""
+        """Return whether an operator has a state or a reminder for any key."""
         for part, form in before["parts"].items():
             batch = self.committed(part)
             if operator in form["operators"] and batch >= 0:
@@ -148,7 +147,7 @@ class Checkpoints:
         return False
 
     def _check_open(self, app: App, part: Part) -> None:
-        """Raise `BadInput` if records are open that no operator reads any more."""
+        """Raise `BadInput` if there are open records that no operator reads any more."""
         read = {(name, s.name) for name in part.operators for s in app.operators[name].reads}
         read |= {(name, reminders_of(name)) for name in part.operators}
         batch, files = self.committed(part.name), CutFiles(self.cuts(part.name))
@@ -163,8 +162,8 @@ class Checkpoints:
     def keep(self, app: App, cluster: str) -> None:
         """Record the application that this state belongs to.
 
-        Called after `begin` for every query, and before the first query is started: a start
-        that fails earlier leaves no state.
+        Must be called after `begin` for every query, and before the first query is started: a
+        start that fails earlier leaves no state.
         """
         form = _form(app, cluster, self.form() or {})
         if self.written_by_tasks:
@@ -172,13 +171,14 @@ class Checkpoints:
         write_durably(self.folder / _APPLICATION, json.dumps(form, indent=1).encode())
 
     def commits(self, query: str) -> int:
-        """Return how many batches of a query are committed."""
+        """Return the number of committed batches of a query."""
         return max(batch_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
 
     def committed(self, part: str) -> int:
-        """Return the last batch of a part that is committed for sure; -1 if none is.
+        """Return the last batch of a part that is known to be committed; -1 if none is.
 
-        Of a part in a query of the user's own, whose checkpoint is elsewhere, its files tell.
+        If the part runs in a query of the user's own, with its checkpoint elsewhere, the files
+        of the host have the answer.
         """
         if commits := self.commits(part):
             return commits - 1
@@ -187,22 +187,22 @@ class Checkpoints:
             return files.committed()
 
     def committed_s(self, query: str, batch: int | None = None) -> float | None:
-        """Return when a batch, by default the last, was committed, in seconds since 1970."""
+        """Return the commit time of a batch, by default the last, in seconds since 1970."""
         number = self.commits(query) - 1 if batch is None else batch
         path = self.checkpoint(query) / "commits" / str(number)
         return path.stat().st_mtime if path.exists() else None
 
     def begin(self, query: str, positions: Positions, *, anew: bool = False) -> None:
-        """Note where a query begins, unless that is known; of an application begun *anew* too.
+        """Record the first offsets of a query, unless there are some.
 
-        What a start has noted that then failed is of no use to the next.
+        If the application begins *anew*, replace them: a start that failed has left them.
         """
         path = self._first(query)
         if anew or not path.exists():
             write_durably(path, json.dumps(positions).encode())
 
     def drop_torn_batches(self) -> dict[str, list[int]]:
-        """Take back commits of which Spark's files are torn; return them, by query."""
+        """Drop the last commits if Spark's files of them are torn; return them, by query."""
         folders = [self.folder, *filter(None, [self.shared])]
         found = {
             path.name: drop_torn_batches(path)
@@ -214,11 +214,11 @@ class Checkpoints:
     def positions(
         self, query: str, new: Positions, *, before: int = 0
     ) -> dict[str, dict[int, int]]:
-        """Return the offsets that come next, by topic and partition, as last committed.
+        """Return the committed offsets of a query, by topic and partition.
 
-        Or as of so many commits *before* that. Before the first commit that is where the first
-        start began: what a start that was killed had taken comes again. Partitions that were
-        made since begin at *new*.
+        With *before*, return those of as many commits earlier. Before the first commit they are
+        the first offsets of the first start: records that a killed start had taken are
+        replayed. Partitions that were added since begin at *new*.
         """
         path = self._first(query)
         try:
@@ -229,13 +229,13 @@ class Checkpoints:
         committed = batch_numbers(checkpoint / "commits")
         if len(committed) > before:
             offsets = checkpoint / "offsets" / str(committed[-1 - before])
-            # a version, what Spark keeps of the batch, and then the offsets of each source
+            # the lines: a version, the metadata of the batch, and the offsets of each source
             for line in offsets.read_text(encoding="utf-8").splitlines()[2:]:
                 known |= _parsed(line)
         return {topic: dict(new[topic]) | known.get(topic, {}) for topic in new}
 
     def skip_to(self, query: str, least: Positions) -> None:
-        """Let a query continue, or begin, at no offset below *least*."""
+        """Raise the offsets at which a query begins or resumes to *least* or more."""
         path = self._first(query)
         if path.exists():
             write_durably(path, raised(path.read_text(encoding="utf-8"), least).encode())
@@ -267,7 +267,7 @@ def _parsed(text: str) -> dict[str, dict[int, int]]:
 
 
 def _form(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
-    """Return the form of an application; of that *before*, it has the fields of states."""
+    """Return the form of an application, with removed fields of states from *before*."""
     parts = parts_of(app)
     states = before.get("states", {})
     within = {name for part in parts for name in part.projections}

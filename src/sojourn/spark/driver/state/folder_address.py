@@ -1,4 +1,4 @@
-"""Where a state folder is: a path, or the `file:` address of one."""
+"""The address of a state folder: a path, or a `file:` URL."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def read_folder(text: str) -> Path:
 
 
 def check_is_path(folder: Path, given: str | None = None) -> None:
-    """Raise `BadInput` if *folder* is an address of other storage, as it was *given*."""
+    """Raise `BadInput` if *folder* is a URL of other storage; it shows the text *given*."""
     if _SCHEME.match(str(folder)):
         raise BadInput(
             f"{shown(given or str(folder))} is not on a file system that supports appending "
@@ -44,7 +44,7 @@ def check_is_path(folder: Path, given: str | None = None) -> None:
 
 
 def hadoop_address(folder: Path) -> str:
-    """Return how Spark is told *folder*: without it, paths may be of a cluster's HDFS.
+    """Return *folder* as a URL for Spark, which may take a plain path for one of HDFS.
 
     It is not percent-encoded, because Hadoop does not decode it.
 

@@ -1,4 +1,4 @@
-"""The states of keys as they are on disk, of an application that runs or has ended."""
+"""The states of keys on disk, readable while an application runs and after it has ended."""
 
 import json
 from collections.abc import Iterator
@@ -27,34 +27,35 @@ __all__ = ["KeyState", "KeyStates", "StateSummary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyState:
-    """The state of a key, which is the JSON text of the values of its columns."""
+    """The state of one key."""
 
     key: str
+    """The values of the key's columns, a JSON text."""
     values: dict[str, Any]
     bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSummary:
-    """How many keys have a state, how many bytes those take, and the keys with the most.
-
-    So many *reminders* are pending. States are of *batch*, which was committed at
-    *committed_s*; -1 is before the first.
-    """
+    """The number and size of an operator's states."""
 
     form: StateForm
     keys: int
     bytes: int
     reminders: int
+    """Pending reminders."""
     largest: tuple[tuple[str, int], ...]
+    """The keys with the largest states, and their bytes."""
     batch: int
+    """The last committed batch, whose states these are; -1 before the first commit."""
     committed_s: float | None
+    """The time of that commit, in seconds since 1970."""
 
 
 class KeyStates:
-    """The states in the folder of an application, by operator.
+    """The states in the folder of an application, as of Spark's last commit.
 
-    All that is told is as Spark has last committed it. Raise `BadInput` if there is nothing.
+    Raise `BadInput` if the folder has none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -75,7 +76,7 @@ class KeyStates:
         }
 
     def form(self, operator: str) -> StateForm:
-        """Return what an operator keeps. Raise `BadInput` if it keeps no state."""
+        """Return the form of an operator's state. Raise `BadInput` if it keeps none."""
         if operator not in self.forms:
             known = ", ".join(self.forms) or "none"
             raise BadInput(
@@ -85,9 +86,9 @@ class KeyStates:
         return self.forms[operator]
 
     def summary(self, operator: str, *, largest: int = 10) -> StateSummary:
-        """Return how much an operator keeps, and the keys with the largest states."""
+        """Return number and size of an operator's states, and the *largest* of them."""
         form, keys, size = self.form(operator), 0, 0
-        most: list[tuple[int, str]] = []  # a heap, the smallest of them first
+        most: list[tuple[int, str]] = []  # a heap, so the smallest of the largest is first
         with self.moment(self.part_of(operator)) as (batch, moment):
             for key, state in moment.states(operator):
                 here = _size(key, state)
@@ -108,7 +109,7 @@ class KeyStates:
         )
 
     def every(self, operator: str) -> Iterator[KeyState]:
-        """Yield the state of each key, all of one moment."""
+        """Yield the states of all keys, a consistent snapshot."""
         codec = StateCodec(f"operators.{operator}.state", self.form(operator).fields)
         with self.moment(self.part_of(operator)) as (_, moment):
             for key, state in moment.states(operator):
@@ -118,7 +119,7 @@ class KeyStates:
     def of(self, operator: str, key: str) -> KeyState:
         """Return the state of a key: the value of its column, or a JSON list of several.
 
-        Raise `BadInput` if it has none.
+        Raise `BadInput` if the key has no state.
         """
         form = self.form(operator)
         texts = _key_texts(form, key)
@@ -147,7 +148,7 @@ class KeyStates:
 
     @contextmanager
     def moment(self, part: str) -> Iterator[tuple[int, StateMoment]]:
-        """Yield the batch of a part that was last committed, and all states as of then."""
+        """Yield the last committed batch of a part, and a snapshot of its states."""
         while True:
             with (
                 self._last(part) as (batch, files, cut),
@@ -156,11 +157,11 @@ class KeyStates:
                 if moment.merged <= batch:
                     yield batch, moment
                     return
-                # another batch has been committed and merged since: it is of that one
+                # another batch was committed and merged meanwhile: the snapshot contains it
 
     @contextmanager
     def _last(self, part: str) -> Iterator[tuple[int, CutFiles, Cut]]:
-        """Yield the batch that was last committed, the files of the part, and the cut."""
+        """Yield the last committed batch, the files of the part, and the cut of the batch."""
         files = CutFiles(self.checkpoints.cuts(part), readonly=True)
         with closing(files.state):
             batch, cut = self._last_cut(part, files)
@@ -174,11 +175,11 @@ class KeyStates:
             except (BadFile, EngineError):
                 if batch == self.checkpoints.committed(part):
                     raise
-                # the next batch is committed, and the cut of this one removed
+                # retry: the next batch was committed meanwhile, and the cut of this one removed
 
 
 def _key_texts(form: StateForm, key: str) -> list[str]:
-    """Return what *key* may be as it is kept: text, a value in JSON, or a list of values."""
+    """Return the stored keys that *key* may mean: a text, a JSON value, or a list of values."""
     found: list[list[Any]] = [[key]] if len(form.key) == 1 else []
     with suppress(ValueError):
         value = json.loads(key, parse_float=Decimal)

@@ -1,4 +1,4 @@
-"""Files of runs that were killed, which nothing reads any more."""
+"""Leftovers of killed runs: files that nothing reads any more."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,10 +9,11 @@ __all__ = ["remove_leftovers"]
 
 
 def remove_leftovers(state: Checkpoints, parts: Iterable[str]) -> None:
-    """Remove versions of files that were not completed, and attempts of earlier runs.
+    """Remove incomplete new versions of files, and the attempts of earlier runs.
 
-    The caller has the lock of the state, so nobody is writing. Of the attempts at a part the
-    last stays, from which the next is numbered, and which fences off whoever still has it.
+    The caller must hold the lock of the state, so that no other process writes. The last
+    attempt of each part stays: the next one is numbered from it, and it fences off tasks of
+    earlier attempts.
     """
     folders = [state.folder, state.folder / "first"]
     folders += [state.checkpoint(query) / "memory" for query in state.written_by_tasks]

@@ -1,4 +1,4 @@
-"""Whether executors reach the shared folder, for queries whose tasks write there."""
+"""Checks that executors reach the shared folder, for queries whose tasks write there."""
 
 import threading
 from collections.abc import Collection, Iterable
@@ -26,11 +26,11 @@ _ANOTHER = "a different folder is mounted there"
 
 
 def written_by_tasks(layout: Layout) -> list[str]:
-    """Return the queries whose tasks write to their checkpoints, wherever they run.
+    """Return the queries whose tasks write to their checkpoints, on any node.
 
-    Those are Spark's own aggregations, which have a state store, and sinks that leave out
-    repetitions, which keep what they know of a stream. Cuts, logs and the states of keys are
-    written by hosts, beside the driver, and so are the offsets of all queries.
+    Those are Spark's own aggregations, which have a state store, and deduplicating sinks, which
+    have a memory of the records they wrote. Cuts, logs and states of keys are written by hosts,
+    and the offsets of all queries by Spark's driver, all on the driver's machine.
     """
     aggregations = [name for name, each in layout.natives.items() if each.kind == "aggregate"]
     return [*aggregations, *(f"sink {sink.name}" for sink in layout.deduplicated)]
@@ -39,7 +39,7 @@ def written_by_tasks(layout: Layout) -> list[str]:
 def shared_folder(
     session: SparkSession, folder: Path | None, queries: Collection[str]
 ) -> "SharedFolder | None":
-    """Return what checks that executors share *folder*; None if no task writes there."""
+    """Return the check that executors share *folder*; None if no task writes there."""
     return SharedFolder(session, folder, sorted(queries)) if queries and folder else None
 
 
@@ -51,7 +51,7 @@ class SharedFolder:
         self._checked = False
 
     def check(self, executors: Iterable[Executor]) -> None:
-        """Raise `BadFile` with those of *executors* that do not share the folder."""
+        """Raise `BadFile` if any of *executors* does not share the folder."""
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="folder") as pool:
             told = pool.map(partial(self._problem, stopping=threading.Event()), executors)
             problems = [problem for problem in told if problem]
@@ -63,9 +63,9 @@ class SharedFolder:
         self._checked = True
 
     def before(self, start: Start) -> Start:
-        """Return *start* for executors that come after `check`: they are checked as well.
+        """Return *start*, preceded by a check for executors that register after `check`.
 
-        One that does not share the folder gets no agent, and the reason is told.
+        An executor that does not share the folder gets no agent: `EngineError` has the reason.
         """
 
         def checked(executor: Executor, stopping: threading.Event) -> None:
@@ -84,7 +84,7 @@ class SharedFolder:
         )
 
     def _problem(self, executor: Executor, stopping: threading.Event) -> str:
-        """Return which node *executor* is and why it does not share the folder, if so."""
+        """Return the node of *executor* and why it does not share the folder; else empty."""
         where, name = f"{node_name(executor.id)} on {executor.host}", f"{_PREFIX}{token_hex(8)}"
         asked, answered = self._folder / name, self._folder / f"{name}.answer"
         token = token_hex(16)
@@ -107,7 +107,7 @@ class SharedFolder:
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """What a task calls: pickled by the name of its module, not by its code."""
+    """The function that a task calls: pickled by the name of its class, not by its code."""
 
     asked: str
     answered: str
@@ -118,9 +118,9 @@ class _Visit:
 
 
 def answer_token(asked: Path, answered: Path, token: str) -> str:
-    """In a task: read the *token* that the driver wrote, and write a file for it to see.
+    """In a task: read the *token* that the driver wrote, and write it to *answered*.
 
-    Return why that was not possible; empty if it was.
+    Return the reason if that fails; empty if it succeeds.
     """
     try:
         found = asked.read_text(encoding="ascii")

@@ -1,7 +1,7 @@
-"""The folder for what Spark's tasks write, on whatever machine they run.
+"""The shared folder, to which Spark's tasks write from any machine.
 
-It may be on a network file system, and the state folder may not. Both are marked with one id,
-because checkpoints of the one continue positions of the other.
+It may be on a network file system; the state folder must not be. Both are marked with the same
+id, because checkpoints in one belong to offsets in the other.
 """
 
 import os
@@ -25,10 +25,12 @@ _OTHER = "choose another with --shared-state"
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """The shared folder of the state in *state*; None *given*, it is within that."""
+    """The shared folder of a state."""
 
     state: Path
+    """The state folder."""
     given: Path | None = None
+    """The user's choice of the shared folder; None for one within *state*."""
 
     def __post_init__(self) -> None:
         if self.given is not None and self.folder.resolve() == self.state.resolve():
@@ -39,14 +41,14 @@ class SharedState:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The absolute path of the shared folder."""
         return (self.given or self.state / _WITHIN).absolute()
 
     def claim(self, queries: Sequence[str], before: str | None) -> None:
-        """Take the folder for the checkpoints of *queries*, and mark it.
+        """Claim the folder for the checkpoints of *queries*, and mark it.
 
-        The state that the start continues from has them in the folder *before*; None if it has
-        none. Raise `BadFile` if the folder belongs to another state, or lacks what was there.
+        *before* is the shared folder that the state used last, if any. Raise `BadFile` if the
+        folder belongs to another state, or if it lacks the checkpoints that were in *before*.
         """
         mark = self._own_mark()
         self._check_divided(queries)
@@ -75,7 +77,7 @@ class SharedState:
     def forget(self) -> None:
         """Delete the folder's content, if it belongs to this state.
 
-        The mark goes last: until then a start without --fresh finds what is missing.
+        The mark is deleted last, so that the folder still belongs to this state if it fails.
         """
         if not self.folder.is_dir() or self._mark() != self._own_mark():
             return
@@ -90,7 +92,7 @@ class SharedState:
             ) from error
 
     def _check_divided(self, queries: Sequence[str]) -> None:
-        """Raise `BadFile` if checkpoints are where they were before there were two folders."""
+        """Raise `BadFile` if the state folder has checkpoints that belong in the shared one."""
         inside, shared = self.state / "checkpoints", self.folder / "checkpoints"
         if found := [inside / query for query in queries if (inside / query).exists()]:
             moved = shlex.join(["mv", *map(str, found), str(shared)])
@@ -119,7 +121,7 @@ class SharedState:
             ) from error
 
     def _write_mark(self, mark: str) -> None:
-        """Write the mark, unless another start has marked the folder in this moment."""
+        """Write the mark; fail if another start has marked the folder at the same time."""
         path = self.folder / _MARK
         try:
             with os.fdopen(

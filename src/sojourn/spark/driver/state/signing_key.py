@@ -1,7 +1,7 @@
-"""The key with which an application signs what it says of offsets in Kafka headers.
+"""The key with which an application signs input offsets in Kafka headers.
 
-Whoever has it can make readers of the application drop records. It is kept with the state and
-lives as long: records in topics carry its signatures.
+With the key, an attacker could make readers of the application drop records. It is kept with
+the state and lives as long, because records in topics carry its signatures.
 """
 
 import secrets

@@ -1,8 +1,8 @@
-"""The states of an application in one file: a backup, and the way to another machine.
+"""The states of an application in one file, as a backup or to move them to another machine.
 
-A header says of which operators they are; then come keys with their states, in pieces that
-each have a checksum, and at the end how many there are. States are as a host keeps them, with
-their reminders and the times at which they expire.
+The file has a header with the forms of states by operator; then keys with their states, in
+pieces that each have a checksum; and at the end the number of states. States are in the format
+of hosts, with their reminders and expiry times.
 """
 
 import os
@@ -30,22 +30,25 @@ _WAY_OUT = "use another file of `sojourn state --export FILE`"
 
 
 class BackupHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose states these are: by operator, their form as the state folder describes it.
-
-    They are as of *batches*, by part.
-    """
+    """The origin of the states in a backup."""
 
     application: str
     forms: dict[str, dict[str, Any]]
+    """The form of states by operator, as recorded in the state folder."""
     batches: dict[str, int]
+    """The committed batch of each part when the backup was made."""
 
 
 class _Piece(msgspec.Struct, array_like=True, frozen=True):
-    """States of one name: an operator, or what is kept beside it. The last has no name."""
+    """A chunk of states under one name: an operator's own, its reminders or its expiry.
+
+    The last piece has no name and no states.
+    """
 
     name: str
     states: list[tuple[str, bytes]]
     number: int = 0
+    """The number of all states, in the last piece."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -55,7 +58,7 @@ _Decoded = TypeVar("_Decoded")
 def write_backup(
     path: Path, header: BackupHeader, states: Mapping[str, Iterable[tuple[str, bytes]]]
 ) -> int:
-    """Write a backup, and return how many states are in it; it replaces the file at *path*."""
+    """Write a backup, which replaces the file at *path*; return the number of its states."""
     new, number = path.with_name(f"{path.name}.new"), 0
     try:
         flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC
@@ -81,21 +84,21 @@ def write_backup(
 
 @dataclass(frozen=True, slots=True)
 class StateBackup:
-    """A backup in the file at *path*. Raise `BadFile` where it is not as it was written."""
+    """A backup in the file at *path*; reading raises `BadFile` if it is damaged."""
 
     path: Path
 
     def header(self) -> BackupHeader:
-        """Return whose states these are."""
+        """Return the application, the forms and the batches of its states."""
         with self._opened() as file:
             return self._read_header(file)
 
     def check(self) -> int:
-        """Read all of it, and return how many states it has."""
+        """Read and verify the whole file; return the number of its states."""
         return sum(1 for _ in self._all())
 
     def states(self, name: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the keys of a name, with the state of each."""
+        """Yield the keys under a name, each with its state."""
         return ((key, state) for of, key, state in self._all() if of == name)
 
     def _all(self) -> Iterator[tuple[str, str, bytes]]:

@@ -1,4 +1,4 @@
-"""What operators keep for each key, as the state folder describes it."""
+"""The form of keyed states, as recorded in the state folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,19 +17,16 @@ __all__ = ["StateForm", "json_values", "state_forms"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateForm:
-    """The columns of the key and the fields of a state.
-
-    Fields that an earlier start had are *removed*, by their types: states that have not
-    changed since still contain them.
-    """
+    """The columns of the key and the fields of a state."""
 
     key: tuple[Field, ...]
     fields: StateFields
     removed: Mapping[str, str]
+    """Types of fields that were removed; states not written since still contain them."""
 
     @classmethod
     def of(cls, operator: PythonOperator) -> Self | None:
-        """Return what an operator keeps; None if it has no state."""
+        """Return the form of an operator's state; None if it has no state."""
         read = operator.reads[0]
         if operator.state is None or read.schema is None:
             return None
@@ -37,7 +34,7 @@ class StateForm:
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Self:
-        """Return what `written` has returned."""
+        """Parse the JSON of `written`."""
         schema = Schema(parse_fields(written["fields"], "fields"))
         defaults = {
             field.name: None if given is None else reader(field.type)(given)
@@ -51,7 +48,7 @@ class StateForm:
         )
 
     def written(self) -> dict[str, Any]:
-        """Return it as JSON: types in DDL, and the defaults of fields."""
+        """Return the form as JSON: types in DDL, and the defaults of fields."""
         return {
             "key": ", ".join(map(str, self.key)),
             "fields": str(self.fields),
@@ -66,13 +63,13 @@ class StateForm:
         return {**self.removed, **now}
 
     def after(self, before: "StateForm") -> "StateForm":
-        """Return it with the fields that were there *before* and are removed."""
+        """Return the form with the fields of *before* that it no longer has as removed."""
         now = self.fields.schema.names
         removed = {name: kind for name, kind in before.types.items() if name not in now}
         return replace(self, removed=removed)
 
     def conflicts(self, before: "StateForm") -> list[str]:
-        """Return why states that were written *before* cannot be read."""
+        """Return the reasons why states of the form *before* cannot be read."""
         was, now = (", ".join(str(f.type) for f in form.key) for form in (before, self))
         found = [] if was == now else [f"its key was {was}, now it is {now}"]
         types = self.types
@@ -84,7 +81,7 @@ class StateForm:
 
 
 def state_forms(app: App) -> dict[str, StateForm]:
-    """Return what the operators of an application keep, by operator."""
+    """Return the forms of an application's states, by operator."""
     operators = (o for o in app.operators.values() if isinstance(o, PythonOperator))
     return {o.name: form for o in operators if (form := StateForm.of(o)) is not None}
 

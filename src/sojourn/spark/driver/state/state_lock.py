@@ -1,8 +1,8 @@
-"""The lock of a state: one application uses it at a time, with all that it has started.
+"""The lock of a state: one run uses it at a time, with all processes of that run.
 
-A lock belongs to an open file, and Java and the broker inherit that file. So it is free only
-when the last of them has ended. Java outlives a driver that was killed by a moment, in which it
-may still commit; the next start waits for that.
+The lock belongs to an open file, which Java and the broker inherit. It is free only when the
+last of them has ended. If a driver is killed, Java survives it briefly and may still commit;
+the next start waits for the lock.
 """
 
 import json
@@ -27,11 +27,11 @@ _LOOK_S = 0.1
 
 
 class StateLock:
-    """The lock of the state in *folder*, while it is entered.
+    """A context manager that holds the lock of the state in *folder*.
 
-    Raise `BadFile` on entering if other users have access to the folder or it is on a network
-    file system, and `EngineError` if another run uses the state, or if what a run has left that
-    was killed does not end within *patience_s*. *progress* is told what it waits for.
+    Entering raises `BadFile` if other users have access to the folder or it is on a network
+    file system. It raises `EngineError` if another run uses the state, or if processes of a
+    killed run do not end within *patience_s*. *progress* receives a line if it has to wait.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class StateLock:
 
     @property
     def file(self) -> int:
-        """The open file, for processes that should hold the lock too."""
+        """The open file; processes that inherit it hold the lock too."""
         return self._lock.file
 
     def __enter__(self) -> Self:
@@ -84,12 +84,12 @@ class StateLock:
             time.sleep(_LOOK_S)
 
     def _holder(self) -> tuple[int, float] | None:
-        """Return which process has taken it, and when that was started."""
+        """Return the process id of the driver that took the lock, and its start time."""
         try:
             told = json.loads(self._lock.holder())
             return int(told["pid"]), float(told["since"])
         except (ValueError, KeyError, TypeError):
-            return None  # it is being written
+            return None  # the driver is just writing it
 
 
 def _runs(pid: int, since_s: float) -> bool:
@@ -101,7 +101,7 @@ def _runs(pid: int, since_s: float) -> bool:
 
 
 def _users(path: Path) -> str:
-    """Return the processes that have a file open, as text."""
+    """Return the ids of other processes that have a file open, as text."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

@@ -1,8 +1,8 @@
-"""Moves the states of an application between its state folder and one file.
+"""Exports the states of an application to a file, and imports them.
 
-An import is all or nothing: the file is checked, then copied into the state folder, and from
-that moment on it is carried out, by the next start if need be. Of each part one transaction
-replaces the states of its operators.
+An import is atomic: the file is verified, then copied into the state folder. From then on it
+is completed, by the next start if necessary. One transaction per part replaces the states of
+its operators.
 """
 
 from contextlib import ExitStack, closing
@@ -26,21 +26,22 @@ _PENDING = "import.states"
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """What was moved: so many entries, which are states and what is kept beside them."""
+    """The result of an export or import."""
 
     operators: tuple[str, ...]
     entries: int
+    """States, with reminders and expiry times."""
 
 
 def _names_of(operator: str) -> tuple[str, ...]:
-    """Return the names under which a host keeps what belongs to an operator."""
+    """Return the names of an operator's states, reminders and expiry in a host's store."""
     return operator, reminders_of(operator), expiry_of(operator)
 
 
 def export_states(folder: Path, path: Path) -> Transferred:
-    """Write the states of all operators to the file at *path*, while they run or not.
+    """Write the states of all operators to the file at *path*; the application may be running.
 
-    Those of a part are as of one moment, the last that Spark has committed.
+    The states of a part are a consistent snapshot, as of its last commit.
     """
     states = KeyStates(folder)
     if not states.forms:
@@ -62,10 +63,10 @@ def export_states(folder: Path, path: Path) -> Transferred:
 
 
 def import_states(folder: Path, path: Path) -> Transferred:
-    """Replace the states of the operators that are in the file at *path*, all or none.
+    """Replace the states of all operators in the file at *path*, atomically.
 
-    Raise `BadInput` if the application does not have such states, and `EngineError` if it
-    runs.
+    Raise `BadInput` if the application has no states of that form, and `EngineError` if it is
+    running.
     """
     states, backup = KeyStates(folder), StateBackup(path)
     header = backup.header()
@@ -81,16 +82,16 @@ def import_states(folder: Path, path: Path) -> Transferred:
                 )
         entries = backup.check()
         names = [name for operator in header.forms for name in _names_of(operator)]
-        # from now on it is carried out
+        # the commit point: from now on the import is completed, by the next start if need be
         write_backup(folder / _PENDING, header, {name: backup.states(name) for name in names})
         finish_import(states.checkpoints)
     return Transferred(tuple(header.forms), entries)
 
 
 def finish_import(checkpoints: Checkpoints) -> bool:
-    """Carry out an import that was begun; return whether there was one.
+    """Complete a pending import; return whether there was one.
 
-    Whoever calls it has the lock of the state.
+    The caller must hold the lock of the state.
     """
     backup = StateBackup(checkpoints.folder / _PENDING)
     if not backup.path.exists():
@@ -115,7 +116,7 @@ def finish_import(checkpoints: Checkpoints) -> bool:
 
 
 def _check(now: StateForm, written: StateForm, operator: str) -> None:
-    """Raise `BadInput` if states in the *written* form are not those of the operator."""
+    """Raise `BadInput` if an operator of the form *now* cannot read states *written* so."""
     found = now.conflicts(written)
     unknown = [name for name in written.types if name not in now.types]
     found += [f"there is no field {name}" for name in unknown]
