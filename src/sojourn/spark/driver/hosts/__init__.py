@@ -1,1 +1,1 @@
-"""The hosts of an application, as the driver starts and reaches them."""
+"""The driver's side of hosts: starts their processes and controls them."""

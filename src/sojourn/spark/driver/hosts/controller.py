@@ -1,6 +1,7 @@
-"""The other end of hosts: starts them, tells them how many processors, hears their reports.
+"""The controller of hosts: starts them, places their processors, receives their reports.
 
-It lives in the application's own process. Hosts end when it is gone, however it went.
+It runs in the process of the application. Hosts end when their connection to it is lost, so
+none survives a driver that was killed.
 """
 
 import asyncio
@@ -47,7 +48,7 @@ __all__ = ["Controller"]
 
 _CHUNK = 1 << 16
 _LOOK_S = 0.002
-# How long Spark is asked about a stage that it may not have heard of yet, and how often.
+# The limit and the interval of asking Spark about a stage that it may not know yet.
 _TASKS_WITHIN_S, _ASK_AGAIN_S = 10.0, 0.05
 _GRACE_S = 10.0
 _decode = msgspec.msgpack.Decoder(FromHost).decode
@@ -55,35 +56,39 @@ _decode = msgspec.msgpack.Decoder(FromHost).decode
 
 @dataclass(slots=True)
 class _Operator:
-    """What is known of one operator: processors that run, why not more, and where they should.
-
-    They are *on* nodes.
-    """
+    """The status of an operator, as its host has reported it."""
 
     running: int = 0
     missing: str = ""
+    """The reason why fewer processors run than are wanted."""
     wanted: dict[str, int] | None = None
+    """The placement to send to the host, by node; None before the first."""
     on: Mapping[str, int] = field(default_factory=dict)
+    """The running processors by node."""
 
 
 @dataclass(slots=True)
 class _Host:
-    """What is known of one host."""
+    """The process of a host, its connection and its status."""
 
     process: "subprocess.Popen[bytes]"
     token: str
+    """Authenticates the connection of this process."""
     here: Here | None = None
     writer: asyncio.StreamWriter | None = None
+    """None until the host has connected."""
     operators: dict[str, _Operator] = field(default_factory=dict)
     nodes: dict[str, NodeIs] = field(default_factory=dict)
+    """The nodes that the host is connected to."""
     broken: str = ""
+    """The error with which the host ended, if it reported one."""
 
 
 class Controller:
-    """The hosts of one application, in a *folder* of its own. Leaving it ends them all.
+    """The hosts of one application, with a socket in a *folder* of its own.
 
-    *tasks* tells how many tasks a stage of Spark has; the other settings are those of
-    `HostLauncher`.
+    A context manager: on exit it ends all hosts. *tasks* returns the number of tasks of a Spark
+    stage, None while it is unknown; the other settings are those of `HostLauncher`.
     """
 
     def __init__(
@@ -111,7 +116,7 @@ class Controller:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._folder.chmod(0o700)  # whoever may connect may command
+        self._folder.chmod(0o700)  # only this user may connect
         self._thread.start()
         listening = asyncio.start_unix_server(self._heard, self._socket)
         self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result()
@@ -131,20 +136,20 @@ class Controller:
                 host.process.wait()
 
     def launch(self, settings: HostSettings) -> None:
-        """Start a host, or start it again, and return at once.
+        """Start or restart a host, without waiting for it.
 
-        *settings* need not say where the controller is.
+        *settings* need not contain the address of the controller.
         """
         process, token = self.launcher.launch(settings)
         if settings.name in self._hosts:
-            self._hosts[settings.name].process.poll()  # so that what is left of it goes
+            self._hosts[settings.name].process.poll()  # reaps the process before
         operators = {name: _Operator() for name in settings.operators}
         self._hosts[settings.name] = _Host(process, token, operators=operators)
 
     def start(self, settings: HostSettings, *, patience_s: float = 60.0) -> Path:
-        """Start a host, and return where relays reach it once its operators have a processor.
+        """Start a host, wait for a processor of each operator, and return the relays' socket.
 
-        Raise `EngineError` if it breaks.
+        Raise `EngineError` if the host fails.
         """
         self.launch(settings)
         for operator in settings.operators:
@@ -153,42 +158,43 @@ class Controller:
         return Path(here.socket if here is not None else "")
 
     def scale(self, operator: str, processors: int) -> None:
-        """Tell a host how many processors an operator should have, all beside the host."""
+        """Set the number of an operator's processors, all on the host's own machine."""
         self.place(operator, {HERE: processors})
 
     def place(self, operator: str, on: Mapping[str, int]) -> None:
-        """Tell a host where the processors of an operator should be, or once it has come."""
+        """Send the placement of an operator's processors, once its host is connected."""
         host = self._host_of(operator)
         host.operators[operator].wanted = dict(on)
         self._loop.call_soon_threadsafe(self._tell_wanted, host)
 
     def ask(self) -> list[str]:
-        """Ask all hosts for a report, and return the names of those that are there."""
+        """Request a report of all connected hosts, and return their names."""
         return self._tell_all(framed(Ask()))
 
     def tell_ends(self, ends: Mapping[str, Mapping[int, int]]) -> None:
-        """Tell hosts where the partitions of topics end."""
+        """Send the end offsets of partitions to hosts, by topic."""
         self._tell_all(framed(TopicEnds(ends)))
 
     def check_nodes(self) -> None:
-        """Let nodes check again whether they reach Kafka."""
+        """Make nodes check again whether they reach Kafka."""
         self._tell_all(framed(CheckNodes()))
 
     def drain(self) -> None:
-        """Let hosts end their batches when nothing is open any more."""
+        """Make hosts end their batches once no record is open."""
         self._draining = True
         self._tell_all(framed(Drain()))
 
     def measure(self, *, on: bool) -> None:
-        """Let hosts measure, or not: to see what measuring costs."""
+        """Turn the measurements of hosts on or off, to see their cost."""
         self._tell_all(framed(Measure(on)))
 
     def await_running(
         self, operator: str, processors: int, *, patience_s: float = 60.0
     ) -> None:
-        """Return when so many processors of an operator, or more, can take records.
+        """Wait until at least *processors* of an operator can take records.
 
-        Or fewer, if its host cannot start the others: it goes on trying.
+        One is enough if its host cannot start the others, whose start it keeps retrying. Raise
+        `EngineError` if the host ends, or after *patience_s*.
         """
         host = self._host_of(operator)
         here = host.operators[operator]
@@ -208,23 +214,23 @@ class Controller:
             time.sleep(_LOOK_S)
 
     def running(self, operator: str) -> int:
-        """Return how many processors of an operator can take records."""
+        """Return the number of an operator's processors that can take records."""
         return self._host_of(operator).operators[operator].running
 
     def wanted(self, operator: str) -> dict[str, int]:
-        """Return how many processors of an operator there should be, by node."""
+        """Return the wanted processors of an operator, by node."""
         return dict(self._host_of(operator).operators[operator].wanted or {})
 
     def placed(self, operator: str) -> dict[str, int]:
-        """Return how many processors of an operator can take records, by node."""
+        """Return the processors of an operator that can take records, by node."""
         return dict(self._host_of(operator).operators[operator].on)
 
     def nodes(self) -> dict[str, float]:
-        """Return the cores of the nodes on which all hosts can have processors."""
+        """Return the cores of the nodes that all hosts are connected to."""
         return {name: node.cores or 0.0 for name, node in self.told_nodes().items()}
 
     def told_nodes(self) -> dict[str, NodeIs]:
-        """Return what is known of the nodes on which all hosts can have processors."""
+        """Return the nodes that all hosts are connected to, as they were reported."""
         each = [host.nodes for host in self._hosts.values()]
         return {
             name: node
@@ -234,19 +240,19 @@ class Controller:
         }
 
     def lost_nodes(self) -> Mapping[str, float]:
-        """Return when a host last lost the connection to a node, by name; steady clock."""
+        """Return when a host last lost its connection to a node, by node; monotonic clock."""
         return self._lost
 
     def silent_nodes(self) -> Mapping[str, float]:
-        """Return when a host lost a node that does not answer any more, by name."""
+        """Return when a host last lost a node because it did not answer, by node."""
         return self._silent
 
     def pid(self, operator: str) -> int:
-        """Return the process of the host of an operator."""
+        """Return the process id of the host of an operator."""
         return self._host_of(operator).process.pid
 
     def ended(self) -> dict[str, str]:
-        """Return the hosts that run no more, and why."""
+        """Return the hosts that have ended, with the reason."""
         return {
             name: host.broken or _ended_with(status)
             for name, host in self._hosts.items()
@@ -254,17 +260,17 @@ class Controller:
         }
 
     def stopped(self) -> Mapping[str, str]:
-        """Return the operators at which a record stops the application, and why."""
+        """Return the operators at which a record stops the application, with the reason."""
         return dict(self._stopped)
 
     def tallies(self) -> dict[str, list[PartTally]]:
-        """Return what hosts reported since this was last asked."""
+        """Return the reports since the last call, by host."""
         with self._lock:
             taken, self._tallies = self._tallies, {}
         return taken
 
     def reported(self) -> set[str]:
-        """Return the hosts of which there are reports that were not taken yet."""
+        """Return the hosts with reports that `tallies` has not returned yet."""
         with self._lock:
             return set(self._tallies)
 
@@ -306,14 +312,14 @@ class Controller:
             writer.close()
 
     def _is_ours(self, message: FromHost) -> bool:
-        """Return whether the first message of a connection is that of a host we started."""
+        """Return whether the first *message* of a connection has the token of its host."""
         if not isinstance(message, Here | Broken) or message.name not in self._hosts:
             return False
         host = self._hosts[message.name]
         return hmac.compare_digest(message.token.encode(), host.token.encode())
 
     def _note_node(self, host: _Host, told: NodeIs) -> None:
-        # other mappings: others read them meanwhile
+        # new mappings, because other threads may read the old ones
         left = {name: each for name, each in host.nodes.items() if name != told.node}
         if told.cores is not None:
             host.nodes = {**left, told.node: told}
@@ -349,7 +355,7 @@ class Controller:
                 host.broken = reason
 
     def _told_tasks(self, stage: int, writer: asyncio.StreamWriter) -> None:
-        """Tell a host how many tasks a stage has, once Spark knows."""
+        """Send the number of tasks of a stage to a host, once Spark knows it."""
         until_s = time.monotonic() + _TASKS_WITHIN_S
         with suppress(Exception):  # Java may be gone, or all is stopped
             while (number := self.tasks(stage)) is None and time.monotonic() < until_s:
@@ -366,7 +372,7 @@ class Controller:
                 host.writer.write(framed(Bye()))
                 host.writer.close()
             with suppress(ProcessLookupError):
-                if host.writer is None:  # it has not come yet, and would wait for nobody
+                if host.writer is None:  # not connected yet, so it cannot be told to end
                     host.process.kill()
         tasks = asyncio.all_tasks(self._loop) - {asyncio.current_task(self._loop)}
         for task in tasks:
@@ -375,7 +381,7 @@ class Controller:
 
 
 def _ended_with(status: int) -> str:
-    """Return how the process of a host ended that gave no reason."""
+    """Return the exit status of a host, for one that ended without a reason."""
     told = f"its host exited with status {status}"
     if status == -signal.SIGBUS:
         told += " (SIGBUS: its state store was truncated; check the disk)"

@@ -1,4 +1,4 @@
-"""Starts the processes of hosts, with what they need to be told and nobody else may know."""
+"""Starts the processes of hosts, with their settings and secrets."""
 
 import os
 import secrets
@@ -20,16 +20,16 @@ from sojourn.spark.wire.host_settings import SECRET, TOKEN, HostSettings
 
 __all__ = ["HostLauncher"]
 
-# The key of hosts, in our folder: not in arguments, which others see.
+# The file with the key of hosts, in a private folder: other users can see arguments.
 _IDENTITY = "identity.pem"
 
 
 class HostLauncher:
-    """Starts hosts that connect to *controller*, a socket in a folder that only we may read.
+    """Starts hosts that connect to *controller*, a socket in a private folder.
 
-    What they print goes to a file in the folder *logs*, if there is one. If there are other
-    nodes, hosts listen at the address *binds*, for those who know the `secret`; with an
-    *identity*, what is said there is encrypted.
+    Their output goes to a file in the folder *logs*, if there is one. On a cluster, hosts
+    listen at the address *binds* for peers that know the `secret`; with an *identity*, these
+    connections are encrypted.
     """
 
     def __init__(
@@ -46,20 +46,20 @@ class HostLauncher:
 
     @property
     def certificate(self) -> str:
-        """The certificate of hosts, for other machines; empty if nothing is encrypted."""
+        """The certificate of hosts, for peers; empty without encryption."""
         return "" if self._identity is None else self._identity.certificate
 
     def port(self, part: str) -> int:
-        """Return the port at which the host of a part listens for other machines."""
+        """Return the port on which the host of a part listens for other machines."""
         listens = self._listens(part)
         if listens is None:
             raise EngineError(f"{part} does not listen for other machines")
         return int(listens.getsockname()[1])
 
     def launch(self, settings: HostSettings) -> tuple["subprocess.Popen[bytes]", str]:
-        """Start a host; return its process, and the token by which it is known.
+        """Start a host; return its process, and the token that authenticates it.
 
-        *settings* need not say where the controller is.
+        *settings* need not contain the address of the controller.
         """
         listens = self._listens(settings.name)
         fds = () if listens is None else (listens.fileno(),)
@@ -71,14 +71,14 @@ class HostLauncher:
         )
         make_folder(told.folder)
         token = secrets.token_hex()
-        # of a part with many operators, settings are longer than an argument may be
+        # settings go to standard input: with many operators they are too long for an argument
         command = [sys.executable, "-m", "sojourn.spark.host", settings.name]
         environment = {
             **os.environ,
             TOKEN: token,
             SECRET: self.secret.hex() if fds else "",
             "PYTHONUNBUFFERED": "1",
-            # a host finds the modules that we find
+            # a host must find the same modules as this process
             "PYTHONPATH": import_path(),
         }
         with nullcontext() if self._logs is None else _log_in(self._logs) as log:
@@ -92,13 +92,13 @@ class HostLauncher:
                 start_new_session=True,  # Ctrl-C is for the application to handle
             )
         if process.stdin is not None:
-            # one that has ended at once is found by whoever awaits it
+            # a host that has ended already is noticed by the caller, from its exit status
             with suppress(BrokenPipeError), process.stdin as settings_in:
                 settings_in.write(msgspec.json.encode(told, enc_hook=str))
         return process, token
 
     def close(self) -> None:
-        """Listen to other machines no more."""
+        """Close the sockets for other machines."""
         for listens in self._listening.values():
             listens.close()
 
@@ -110,7 +110,7 @@ class HostLauncher:
         return path
 
     def _listens(self, part: str) -> socket.socket | None:
-        """Return where other machines connect: the same for all lives of a host."""
+        """Return the listening socket of a host; it is kept when the host is restarted."""
         if self._binds is None:
             return None
         if part not in self._listening:
@@ -125,6 +125,6 @@ class HostLauncher:
 
 
 def _log_in(folder: Path) -> BinaryIO:
-    """Return the open file that hosts write to; those of operators are beside it."""
+    """Return the open log file of hosts, next to those of operators."""
     make_folder(folder)
     return append_to(folder / "hosts.log")
