@@ -28,31 +28,34 @@ from sojourn.spark.wire.message_size import MOST_BYTES
 
 __all__ = ["Stage"]
 
-# The query knows which cluster it reads; the state folder is of no other application.
+# Stands for the id of the Kafka cluster, which only the user's query knows.
 _CLUSTER = "of the query"
-# What keeps one row for each offset, in order, or drops some; all else would mix them.
+# Steps that keep one row per offset and their order, or drop rows; all others mix them.
 _KEEPS_ROWS = re.compile(r"Project|Filter|SubqueryAlias|Streaming\w*")
 
 
 class Stage:
-    """The functions of the application at *address*, and projections next to them, as a step.
+    """The functions of the application at *address*, with their projections, as a query step.
 
-    Entered, it starts their host, each with the number of *processors* given or 1. Called with
-    a DataFrame of Kafka's source (with headers), it returns one for Kafka's sink: the rows of
-    topics that the functions write. The query must run in real-time mode with batches of
-    *batch_s*, the writer with the options `Stage.OPTIONS`, and the session with `Stage.CONF`.
-    What is open at the end of a batch is kept in the folder *state*, with what functions keep
-    for keys. One stage at a time uses it, and it belongs to the checkpoint of the query: a
-    query with another one fails before its first record. Entering raises `EngineError` if the
-    folder is in use, `BadFile` if it is on a network file system or other users have access to
-    it, and `BadInput` if the application has changed so that it could not continue with it.
+    A context manager that starts the host of the functions, each with its number of
+    *processors*, or 1. Called with a DataFrame of Kafka's source (with headers), it returns one
+    for Kafka's sink, with the rows of all topics that the functions write. The query must run
+    in real-time mode with batches of *batch_s*.
+
+    The folder *state* keeps open records at the end of each batch, and the states of keys. It
+    is for one stage at a time, and belongs to the checkpoint of the query: a query with another
+    checkpoint fails before its first record. Entering raises `EngineError` if the folder is in
+    use, `BadFile` if it is on a network file system or other users have access to it, and
+    `BadInput` if it belongs to an incompatible version of the application.
 
     Rows must be those of Kafka's source, one for each offset and in order: their value may be
     changed and rows may be dropped, but nothing may explode, join, group or shuffle them.
     """
 
     CONF: Mapping[str, str] = {**STREAMING, **SESSION}
+    """Settings that the session must be created with."""
     OPTIONS: Mapping[str, str] = OPTIONS
+    """Options that the writer of the query must have."""
 
     def __init__(
         self,
@@ -94,10 +97,10 @@ class Stage:
             stack.close()
 
     def __call__(self, frame: DataFrame) -> DataFrame:
-        """Return what the functions make of *frame*.
+        """Return the results of the functions for the records of *frame*.
 
-        Raise `BadInput` if its rows are not those of Kafka's source, or the session is not
-        made for it.
+        Raise `BadInput` if its rows are not those of Kafka's source, or if the session lacks
+        the settings of `CONF`.
         """
         if self._stack is None:
             raise EngineError("the stage has no host; use it in a with statement")
@@ -116,11 +119,11 @@ class Stage:
         return through_host(frame, host, route, self._batch_s, projections)
 
     def scale(self, operator: str, processors: int) -> None:
-        """Give an operator so many processors; nothing pauses."""
+        """Set the number of an operator's processors; records are processed without a pause."""
         self._controller.scale(operator, processors)
 
     def running(self, operator: str) -> int:
-        """Return how many processors of an operator can take records."""
+        """Return the number of an operator's processors that can take records."""
         return self._controller.running(operator)
 
 
@@ -157,7 +160,7 @@ def _check_rows(frame: DataFrame) -> None:
 
 
 def _steps(plan: Any) -> Iterator[str]:  # noqa: ANN401 - of Java
-    """Yield the names of the steps of Spark's plan."""
+    """Yield the names of all nodes of Spark's *plan*."""
     yield str(plan.nodeName())
     children = plan.children()
     for number in range(children.size()):
