@@ -175,6 +175,7 @@ def _check_session(session: SparkSession, needed: Mapping[str, str]) -> None:
                 f"{value}; create the session with Stage.CONF"
             )
     master = session.sparkContext.master or ""
+    # unset, Spark's default is 1 for a local master, and 4 for others
     failures = session.conf.get("spark.task.maxFailures", "1" if "local" in master else "4")
     if failures != "1":
         raise BadInput(

@@ -111,6 +111,7 @@ class Pulls:
             for name in self.layout.app.operators
         )
         self._look_at_reading(ends, until_s)
+        # transfer times are dropped if they may contain waits behind other records
         if any(_waited(each, before, self.untaken) for each in operators):
             operators = tuple(replace(o, transfers=0, transfer_s=0.0) for o in operators)
         pull = Pull(
@@ -231,6 +232,8 @@ class Pulls:
         width_s = (until_s - self.since_s) / bins
         for tally in tallies:
             for number, came in tally.arrivals.items():
+                # bins of hosts begin at multiples of `BIN_S`, those of the report at the last
+                # look: the middle of a host's bin decides which bin of the report it counts in
                 at = int(((number + 0.5) * BIN_S - self.since_s) / width_s)
                 total[min(max(at, 0), bins - 1)] += came
         return tuple(total)

@@ -98,7 +98,7 @@ class Layout:
 
     @property
     def misfits(self) -> dict[str, str]:
-        """The aggregations, by the query that turns records of other form into dead letters."""
+        """The aggregations, by the query that makes dead letters of records that do not fit."""
         return {
             f"misfits of {name}": name
             for name, operator in self.natives.items()
@@ -143,7 +143,7 @@ class Layout:
     def passing_topics(self) -> list[str]:
         """The inner topics whose records can be deleted once they are read.
 
-        Durable streams are not among them: other consumers may read those.
+        Topics of durable streams are not among them: other consumers may read those.
         """
         if self.app.durable_streams:
             return []
@@ -424,6 +424,7 @@ class Layout:
             for query in self.queries
         }
         for name, operator in self.natives.items():
+            # the tasks after the shuffle of an aggregation run concurrently with its readers
             held[name] += state_partitions if operator.kind == "aggregate" else 0
         for query, name in self.misfits.items():
             held[query] = sum(partitions[topic] for topic in self.reads(name))

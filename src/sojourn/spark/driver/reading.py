@@ -117,6 +117,8 @@ def _moved(
     *still* is whether its part could have read since *before*: else the wait starts anew.
     """
     read = before.read or position != before.position
+    # before the first read, a single record counts if it came after the first look; later,
+    # the margin leaves out the markers of transactions, which are never read as records
     waits = end - position > _MARGIN or (not read and before.first_end < end > position)
     same = still and waits and before.waits and position == before.position
     return replace(

@@ -84,7 +84,7 @@ class Restarts:
 
     @property
     def excused(self) -> tuple[int, int | None]:
-        """The number of failures with an external cause at one place, and that place."""
+        """The number of failures with an external cause at one batch, and that batch."""
         return self._excused_times, self._excused_place
 
     @property

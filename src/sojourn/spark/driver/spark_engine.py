@@ -116,6 +116,7 @@ class SparkEngine:
         )
         with ExitStack() as stack:
             self._run = start_application(request, stack)
+            # only now: if the start fails, the local stack ends all that was started
             self._stack = stack.pop_all()
         # time begins with the first look at offsets: only later records are counted
         self._began_s = self._run.pulls.since_s
@@ -148,6 +149,7 @@ class SparkEngine:
             until_s=time.monotonic(),
         )
         self._check_disk(run, until_s)
+        # records wait unread: perhaps nodes do not reach Kafka
         if run.pulls.reading.stands_still and run.processes.nodes is not None:
             run.processes.nodes.check_kafka()
         self._sleep(until_s)
@@ -179,7 +181,7 @@ class SparkEngine:
     def __exit__(self, *_exception: object) -> None:
         self.stop()
 
-    # -- beside it ------------------------------------------------------------------------
+    # -- further operations ---------------------------------------------------------------
 
     def drain(self, progress: Progress = lambda _line: None) -> None:
         """Wait until every open batch has ended and is committed: nothing is replayed.
@@ -253,7 +255,7 @@ class SparkEngine:
         """Return the process id of the host of an operator."""
         return self._running().processes.controller.pid(operator)
 
-    # -- inside ---------------------------------------------------------------------------
+    # -- private --------------------------------------------------------------------------
 
     def _wake_readers(self) -> None:
         if self._layout.retries in self._layout.topics:  # only retries are written there

@@ -149,6 +149,7 @@ class QuerySupervisor:
             return False
         self._disk.look()
         now_s, ended, broker = self._clock(), self._controller.ended(), self._broker()
+        # a batch may fail before the loss of its node is noticed: excuse that in retrospect
         if (since_s := self._losses.saw(self._controller.lost_nodes())) is not None:
             for part in self._parts.values():
                 part.restarts.forgive(since_s)
@@ -159,6 +160,7 @@ class QuerySupervisor:
             self._looked_after(name, part, ended.get(name), now_s)
             for name, part in self._hosts.items()
         )
+        # while a broker or disk space is missing, a restarted query would only fail again
         queries = (
             broker == "away"
             or self._disk.full_s is not None

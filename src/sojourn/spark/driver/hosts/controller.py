@@ -343,6 +343,7 @@ class Controller:
             case NodeIs():
                 self._note_node(host, message)
             case AskTasks(_, stage):
+                # in a thread: the call to Java would block the messages of all hosts
                 asked = self._loop.run_in_executor(None, self._told_tasks, stage, writer)
                 self._asked.add(asked)
                 asked.add_done_callback(self._asked.discard)

@@ -184,7 +184,8 @@ class ClusterNodes:
     def begin(self, progress: Progress, patience_s: float) -> None:
         """Wait for the minimum of nodes, and for the agents of all registered executors.
 
-        Raise `EngineError` if they are not ready within *patience_s*.
+        Agents that have failed to start are not waited for. Raise `EngineError` if the others
+        are not ready within *patience_s*.
         """
         progress("waiting for executors of Spark")
         until_s, number = time.monotonic() + patience_s, self._least
@@ -203,7 +204,7 @@ class ClusterNodes:
         self._known = self._controller.nodes()
         self._thread.start()
 
-    # -- inside ---------------------------------------------------------------------------
+    # -- private --------------------------------------------------------------------------
 
     def _came(self, executor: Executor) -> None:
         self._failures.pop(node_name(executor.id), None)
@@ -219,6 +220,7 @@ class ClusterNodes:
             there = self._controller.nodes()
             registered = [each.id for each in self._agents.registered]
             self._time = self._time.saw(time.monotonic(), registered)
+            # compared by name: cores may change without a node having come or gone
             if there.keys() != self._known.keys():
                 self._known = there
                 self._changed()

@@ -70,6 +70,7 @@ def _await_relays(
         time.sleep(_LOOK_S)
         for name, tallies in processes.controller.tallies().items():
             early.setdefault(name, []).extend(tallies)
+            # each task of the query has a relay, and reads one partition
             if tallies[-1].state.relays >= kafka.held[name]:
                 left.discard(name)
     return early

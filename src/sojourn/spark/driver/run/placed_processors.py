@@ -75,6 +75,7 @@ class PlacedProcessors:
         """Send the placement of *plan* to hosts; it may name nodes that were just lost."""
         with self._lock:
             there = {node.name: node for node in self.nodes}
+            # nodes seen earlier are valid too: a node may be lost after the plan was made
             check_plan(plan, topology, [*(self._seen | there).values()])
             changed = self._plan.changes(plan)
             if fixed := [name for name in changed if name not in self._functions]:

@@ -124,6 +124,7 @@ class _Start:
         )
         nodes.begin(request.progress, request.patience_s)
         if shared is not None:
+            # executors that register later are checked before their agent starts
             shared.check(executors(session))
         check_slots(self.kafka.held, nodes.slots)
         placed.use(lambda: nodes.nodes)

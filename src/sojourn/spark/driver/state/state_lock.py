@@ -64,6 +64,7 @@ class StateLock:
 
     def _take(self) -> None:
         until_s, told = time.monotonic() + self._patience_s, False
+        # with the start time, because process ids are reused
         us = json.dumps({"pid": os.getpid(), "since": psutil.Process().create_time()})
         while not self._lock.take(us):
             holder = self._holder()
