@@ -39,7 +39,7 @@ class Pulls:
     positions: dict[str, dict[str, dict[int, int]]]
     """The offset that each query reads next, by topic and partition."""
     outputs: dict[str, dict[str, dict[int, int]]]
-    """The end offsets of what Spark's own queries write, at the start."""
+    """The end offsets, at the start, of the topics that Spark's own queries write."""
     since_s: float
     """The last look, by the monotonic clock."""
     states: dict[str, OperatorState] = field(default_factory=dict)
@@ -241,7 +241,7 @@ class Pulls:
     def _from_outside(self, name: str, until_s: float) -> tuple[ProcessorReport, ...]:
         """Return the service of one of Spark's own operators, by the records it wrote.
 
-        A projection before a part writes nothing: it has served what its part has read.
+        A projection before a part writes nothing: it has served the records its part has read.
         """
         if name in self.passed:
             served, self.passed[name] = self.passed[name], self._passed(name)

@@ -1,4 +1,4 @@
-"""The Kafka of a run: external brokers or its own one, and the topics there."""
+"""The Kafka of a run: external brokers or one of its own, and its topics."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
