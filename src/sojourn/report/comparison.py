@@ -1,4 +1,4 @@
-"""Policies on the same stage: their results over several seeds, and the front."""
+"""Results of several policies on the same load and seeds, and the Pareto front of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,32 +18,31 @@ from sojourn.simulate.rehearsal import Score, Stage, rehearse
 
 __all__ = ["HIGHEST", "Outcome", "dominating", "outcomes", "unfinished"]
 
-# A policy that changes nothing starts with what the highest load needs.
+# This policy changes nothing, so it starts with the plan for the highest load.
 HIGHEST = "static"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The results of a policy over several seeds.
-
-    *starts_for* is the load that its *start* is planned for. *windows_s* has the statistic of
-    each window, by seed; *processors* are pairs of time and processors of the first seed.
-    """
+    """The results of a policy over several seeds."""
 
     policy: str
     start: Plan
     starts_for: float
+    """Roots per second that *start* is planned for."""
     scores: Sequence[Score]
     windows_s: Sequence[NDArray[np.float64]]
+    """The statistic of each window; one array per seed."""
     processors: Sequence[tuple[float, int]]
+    """Time and processors at the start of each turn, of the first seed."""
 
     def estimate(self, field: str) -> Interval:
-        """Return the mean of a field of the scores, and its half-width; NaN if unknown."""
+        """Return the mean and half-width of a field of the scores, NaN where unknown."""
         return Interval.over(self._known(field))
 
     @property
     def worst_s(self) -> float:
-        """The statistic of the worst window; NaN if no root completed."""
+        """The statistic of the worst window of all seeds; NaN if no root completed."""
         return max(self._known("worst_s"), default=nan)
 
     def _known(self, field: str) -> list[float]:
@@ -59,9 +58,10 @@ def outcomes(
     export: Path | None = None,
     turn: Callable[[str, int, Episode], None] = lambda _policy, _seed, _episode: None,
 ) -> list[Outcome]:
-    """Return the results of each policy, by name, with seeds from 1 to *seeds*.
+    """Rehearse each policy with the seeds from 1 to *seeds*, and return their results.
 
-    *turn* is called with each turn of the loop; roots are written to files in *export*.
+    *turn* is called with policy, seed and episode after each turn. If *export* is given, the
+    roots of each run are written to a Parquet file in that folder.
     """
     made = []
     for name, decides in policies.items():
@@ -81,7 +81,7 @@ def outcomes(
                 )
             scores.append(run.score)
             windows_s.append(run.windows_s)
-            if seed == 1:  # turns are large, and only the plot of this seed needs some of them
+            if seed == 1:  # episodes are large: keep only the numbers that the plot shows
                 processors = [
                     (e.observation.since_s, e.decision.before.processors) for e in run.episodes
                 ]
@@ -99,7 +99,10 @@ def outcomes(
 
 
 def dominating(outcome: Outcome, others: Iterable[Outcome]) -> list[str]:
-    """Return the policies that dominate *outcome* in time outside and processors."""
+    """Return the policies with no more time outside and no more processor-hours.
+
+    A policy with equal means in both does not dominate.
+    """
     here = _means(outcome)
     there = {other.policy: _means(other) for other in others}
     return [

@@ -35,7 +35,7 @@ class ForPeople:
         self._totals: Totals | None = None
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:
-        """Print that it starts, and with what."""
+        """Print the application, the engine, and the processors to start with."""
         typer.echo(f"starting {name} on {engine} with {begins_with} …", err=True)
 
     def ready(
@@ -45,8 +45,8 @@ class ForPeople:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Print that it runs, its topics, and how to read them from its own broker."""
-        # first of all: it may be ended before its first turn
+        """Print the address, the topics, and the client settings of a broker of its own."""
+        # before anything is printed: the run may end before its first turn
         self._totals = Totals(supervisor.topology, supervisor.orders.target)
         say(f"{entry.name} · {supervisor.orders.said}", "bold")
         passive = "" if supervisor.mode.active else f"; {supervisor.mode.why}"
@@ -61,7 +61,7 @@ class ForPeople:
         say("Ctrl-C: finish the current batch, then exit. Twice: exit now; work is repeated.\n")
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
-        """Print or draw each turn, and yield it."""
+        """Print or draw each turn before yielding it."""
         target = supervisor.orders.target
         if self._totals is None:
             self._totals = Totals(supervisor.topology, target)
@@ -72,10 +72,10 @@ class ForPeople:
                 yield turn.episode
 
     def change(self, episode: Episode) -> None:
-        """Print nothing: `shown` has printed it."""
+        """Print nothing, because `shown` prints changes."""
 
     def end(self, supervisor: Supervisor) -> None:
-        """Print a summary."""
+        """Print the totals of the run, and the cost of its nodes."""
         say()
         if self._totals is not None:
             show_totals(self._totals)
@@ -89,12 +89,12 @@ class ForPeople:
         typer.echo(printable(text), err=True)
 
     def notice(self, text: str) -> None:
-        """Print what users should know, unless the charts show it."""
+        """Print a notice, unless the live charts show it."""
         if self._view is None:
             self.progress(text)
 
     def error(self, text: str) -> None:
-        """Print a failure."""
+        """Print a failure on standard error."""
         typer.echo(escaped_lines(text), err=True)
 
     def _watch(self, supervisor: Supervisor) -> Watch:
@@ -106,7 +106,7 @@ class ForPeople:
         return picture(self._view, 0.0, self._console)
 
     def _aim(self, supervisor: Supervisor) -> None:
-        """Draw the target and the mode of the loop, which may have been changed by hand."""
+        """Update target and mode of the live view: commands can change both during the run."""
         if self._view is not None:
             self._view.aim_at(supervisor.orders.target)
             mode = supervisor.mode
@@ -117,14 +117,14 @@ class ForPeople:
 
 
 class AsJson:
-    """Prints lines of JSON, each with an *event*."""
+    """Prints one JSON object per line; its field `event` names the kind."""
 
     def __init__(self) -> None:
         self._begins_with = ""
         self._turns = 0
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:  # noqa: ARG002 - as above
-        """Print nothing yet."""
+        """Keep *begins_with* for the event `ready`."""
         self._begins_with = begins_with
 
     def ready(
@@ -134,7 +134,7 @@ class AsJson:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Print that it runs."""
+        """Print the event `ready`: address, topics, client settings and allocation."""
         print_event(
             "ready",
             {
@@ -157,7 +157,7 @@ class AsJson:
         )
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:  # noqa: ARG002 - as above
-        """Count each turn, and yield it."""
+        """Count the turns for the event `end`; changes are printed by `change`."""
         for episode in passing:
             self._turns += episode.looked
             yield episode
@@ -180,7 +180,7 @@ class AsJson:
         )
 
     def end(self, supervisor: Supervisor) -> None:
-        """Print a summary."""
+        """Print the event `end`: number of turns and changes, and costs."""
         allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
         print_event(
             "end",
@@ -198,7 +198,7 @@ class AsJson:
         print_event("progress", {"text": text})
 
     def notice(self, text: str) -> None:
-        """Print what users should know."""
+        """Print a notice."""
         print_event("notice", {"text": text})
 
     def error(self, text: str) -> None:
@@ -207,7 +207,7 @@ class AsJson:
 
 
 def _say_kafka(kafka: KafkaAccess) -> None:
-    """Print the topics, and the files with which clients connect to a broker of ours."""
+    """Print the topics, and the client settings of a broker that Sojourn started."""
     for kind, topics in (("sources", kafka.sources), ("sinks", kafka.sinks)):
         if topics:
             named = ", ".join(f"{name} (topic {topic})" for name, topic in topics.items())

@@ -1,4 +1,4 @@
-"""A chart as data, for all ways to draw it."""
+"""Charts as data: the terminal, the HTML page and matplotlib draw the same panels."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,18 +17,20 @@ _FAR = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line, set of points, or colour of bars; *error* is the half-width around *y*.
+    """One line, set of points, or colour of bars.
 
-    If *x* has one value more than *y*, each y holds from its x to the next. *kind* overrides
-    that of the panel; *role* determines the colour.
+    If *x* has one value more than *y*, each y holds from its x to the next.
     """
 
     label: str
     x: Sequence[float] | Sequence[str]
     y: Sequence[float]
     error: Sequence[float] = ()
+    """Half-widths around *y*."""
     kind: Kind | None = None
+    """Overrides the kind of the panel."""
     role: str = ""
+    """Determines the colour and the style."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One chart: *levels* are horizontal lines, *marks* vertical ones.
-
-    *spans*, from one x to another, are shaded because nothing is known there. *summary* is
-    the text for screen readers. *height* is relative to other panels in the same figure. If
-    *over_time*, x are seconds, with labels in a suitable unit; if *whole*, y are integers.
-    """
+    """One chart: series over the same axes."""
 
     kind: Kind
     title: str
@@ -54,19 +51,27 @@ class Panel:
     y_label: str
     series: tuple[Series, ...]
     levels: Mapping[str, float] = field(default_factory=dict)
+    """Horizontal lines, by label."""
     marks: tuple[Mark, ...] = ()
+    """Vertical lines."""
     spans: tuple[tuple[float, float], ...] = ()
+    """Ranges of x that are shaded because nothing is known there."""
     summary: str = ""
+    """The text for screen readers."""
     height: float = 1.0
+    """Relative to the other panels of the figure."""
     log_x: bool = False
     log_y: bool = False
     diagonal: bool = False
+    """Draws the line y = x."""
     whole: bool = False
+    """Whether y are integers."""
     over_time: bool = False
+    """Whether x are seconds, labelled in a suitable unit."""
 
 
 def far_apart(values: Iterable[float]) -> bool:
-    """Tell whether *values* need a logarithmic scale.
+    """Return whether the range of *values* needs a logarithmic scale.
 
     >>> far_apart([0.02, 30]), far_apart([0, 2, 30]), far_apart([])
     (True, False, False)

@@ -1,4 +1,4 @@
-"""Writing the roots of a simulation, or the states of keys, to a Parquet file."""
+"""Export of the roots of a simulation, or of the states of keys, to Parquet files."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ __all__ = ["roots_to_parquet", "states_to_parquet"]
 
 # Roots per row group: many small groups make a file large and slow to read.
 _TOGETHER = 100_000
-# Rows of any size: all of a group are in memory.
+# Rows per row group of states: fewer, because rows have any size and a group is in memory.
 _ROWS = 10_000
 _ALIASES = {
     "string": "string", "boolean": "bool", "tinyint": "int8", "smallint": "int16",
@@ -31,8 +31,8 @@ _ALIASES = {
 def roots_to_parquet(path: Path | None, *, together: int = _TOGETHER) -> Iterator["Portion"]:
     """Yield a function that writes a portion of roots: birth_s, completion_s and sum_s.
 
-    Small portions are written *together*, so many roots at once.
-    Without a *path* it does nothing. An unfinished file is deleted.
+    Portions are buffered until they have *together* roots. Without a *path* the function does
+    nothing. The file is deleted if an exception leaves the block.
     """
     if path is None:
         yield lambda _part, _roots: None
@@ -63,10 +63,11 @@ def roots_to_parquet(path: Path | None, *, together: int = _TOGETHER) -> Iterato
 def states_to_parquet(
     path: Path, states: "KeyStates", operator: str, *, together: int = _ROWS
 ) -> int:
-    """Write a row for each key of an operator, *together* at once; return their number.
+    """Write a row for each key of an operator, and return the number of rows.
 
-    First come the columns of the key, then the fields of the state; a field that has the name
-    of another column begins with `state_`. An unfinished file is deleted.
+    The columns of the key precede the fields of the state; a field with the name of another
+    column gets the prefix `state_`. A row group has *together* rows. The file is deleted if
+    writing fails.
     """
     from sojourn.app.state import key_values  # noqa: PLC0415 - optional
 
@@ -109,7 +110,7 @@ def _pyarrow() -> Any:  # noqa: ANN401 - a module
 
 @contextmanager
 def _writer(path: Path, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - of pyarrow
-    """Yield a writer of a file, which is deleted if it does not come to its end."""
+    """Yield a writer of a file, which is deleted if an exception leaves the block."""
     from pyarrow import parquet  # noqa: PLC0415 - slow to import
 
     try:
@@ -128,7 +129,7 @@ def _writer(path: Path, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - of pyar
 
 
 def _arrow_type(pa: Any, kind: DataType) -> Any:  # noqa: ANN401 - of pyarrow
-    """Return the type that Spark has for *kind* when it writes Parquet."""
+    """Return the Arrow type that matches what Spark writes to Parquet for *kind*."""
     match kind:
         case Atom(name):
             alias = _ALIASES.get(name)

@@ -16,7 +16,7 @@ from sojourn.service.status import Status
 __all__ = ["serve_metrics"]
 
 _HOST = "127.0.0.1"
-# What the machine is called that has the hosts, and so the queues.
+# The label of the machine that runs the hosts, and so has the queues.
 _DRIVER = "driver"
 _TOTAL = "_total"
 
@@ -39,10 +39,10 @@ Values = list[tuple[Mapping[str, str], float | None]]
 
 @contextmanager
 def serve_metrics(port: int, status: Callable[[], Status | None]) -> Iterator[WSGIServer]:
-    """Serve metrics at *port* of this machine, 0 for a free one, and yield the server.
+    """Serve metrics on *port* of localhost, 0 for any free port, and yield the server.
 
-    *status* returns None until the application has started. Raise `EngineError` if the port is
-    taken.
+    *status* returns None until the application has started.
+    Raise `EngineError` if the port is not available.
     """
     registry = CollectorRegistry()
     registry.register(_StatusCollector(status))
@@ -54,7 +54,7 @@ def serve_metrics(port: int, status: Callable[[], Status | None]) -> Iterator[WS
             "choose another with --prometheus"
         ) from error
     server.set_app(_only_metrics(make_wsgi_app(registry)))
-    # a client that disconnects is no error, and stderr may show the live view
+    # wsgiref prints a traceback when a client disconnects, which would garble the live view
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
     try:
         yield server
@@ -71,7 +71,7 @@ class _StatusCollector(Collector):
         self._status = status
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric with a known value; names that end in _total are counters."""
+        """Yield each metric that has a known value; names that end in _total are counters."""
         status = self._status()
         for name, help_text, values in () if status is None else _metrics(status):
             known = [(labels, value) for labels, value in values if value is not None]
@@ -188,7 +188,7 @@ def _of_nodes(
 
 
 def _only_metrics(every_path: WSGIApplication) -> WSGIApplication:
-    """Return the app with 404 for other paths; the library serves metrics at any path."""
+    """Return the app restricted to /metrics; `prometheus_client` answers any path."""
 
     def answer(environ: WSGIEnvironment, respond: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] in ("/metrics", "/"):

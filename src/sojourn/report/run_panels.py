@@ -9,12 +9,12 @@ from sojourn.report.text import duration, extent, sequence
 
 __all__ = ["allocation", "backlog", "latency", "load", "processors", "together", "total"]
 
-# From this number of turns on, points are not connected.
+# Above this number of turns, points are not connected.
 _DENSE = 500
 
 
 def load(course: Course) -> Panel:
-    """Return the chart of arrivals."""
+    """Return the chart of arriving roots per second."""
     values = [each.arrivals_per_s for each in course.points]
     return _panel(
         course,
@@ -110,7 +110,7 @@ def processors(
 def backlog(
     course: Course, name: str, points: Sequence[OperatorPoint], *, height: float = 1
 ) -> Panel:
-    """Return the chart of waiting records."""
+    """Return the chart of an operator's backlog."""
     values = [each.backlog for each in points]
     return _panel(
         course,
@@ -123,7 +123,7 @@ def backlog(
 
 
 def together(operators: Iterable[Sequence[OperatorPoint]]) -> list[OperatorPoint]:
-    """Return the sum of all operators; NaN if unknown for one."""
+    """Return the sum over all operators, NaN where it is unknown for one of them."""
     every = zip(*operators, strict=True)
     return [OperatorPoint(*map(sum, zip(*each, strict=True))) for each in every]
 

@@ -1,6 +1,6 @@
-"""The course of a run: the numbers of each turn that charts show.
+"""The time series of a run that charts show: one point per turn.
 
-Its size is bounded: in a long run, several consecutive turns become one point.
+The number of points is bounded: in a long run, consecutive turns are merged into one point.
 """
 
 from collections import deque
@@ -24,21 +24,21 @@ _MOST_OPERATORS = 8
 
 
 class OperatorPoint(NamedTuple):
-    """The processors and the backlog of an operator at the end of a turn; NaN is unknown.
-
-    *given* is its allocation in the turn, *running* and *wanted* are those of the engine,
-    *called* is what the load alone needs.
-    """
+    """The processors and the backlog of an operator at the end of a turn; NaN is unknown."""
 
     given: float = nan
+    """The allocation during the turn."""
     running: float = nan
+    """Processors that can take records, as the engine reports."""
     wanted: float = nan
+    """Processors that should run, as the engine reports."""
     called: float = nan
+    """Processors that the load alone needs, by the policy's model."""
     backlog: float = nan
 
     @classmethod
     def together(cls, several: Iterable["OperatorPoint"]) -> "OperatorPoint":
-        """Return the sum of several operators, without unknown values."""
+        """Return the sum over several operators, ignoring unknown values."""
         return cls(*map(_sum, zip(*several, strict=True)))
 
     def highest(self, later: "OperatorPoint") -> "OperatorPoint":
@@ -51,31 +51,31 @@ _NOTHING = OperatorPoint()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A turn, or several consecutive ones; unknown values are NaN, a gap in charts.
-
-    *measured_s* and *expected_s* are the *statistic* of the *target*. *processors* run, or
-    should run if nothing was measured; *after* run after the turn. *outside* counts the turns
-    that missed the target.
-    """
+    """A turn, or several consecutive ones; unknown values are NaN, a gap in charts."""
 
     since_s: float
     at_s: float
     arrivals_per_s: float
     statistic: str
+    """The statistic of *measured_s* and *expected_s*."""
     measured_s: float
     expected_s: float
     processors: int
+    """Processors that ran, or the allocation if nothing was measured."""
     after: int
+    """Processors after the decision of the turn."""
     outside: int = 0
+    """The number of turns that missed the target."""
     turns: int = 1
     target: Target | None = None
     unusable: str | None = None
+    """The reason why nothing is known."""
     commits: int = 0
     operators: Mapping[str, OperatorPoint] = field(default_factory=dict)
 
     @property
     def lasted_s(self) -> float:
-        """Its duration."""
+        """The length of the interval that was observed."""
         return self.at_s - self.since_s
 
     def then(self, later: "Point") -> "Point":
@@ -109,7 +109,8 @@ class Course:
     """The points of a run, added turn by turn.
 
     A turn is compared with its own target, or with *target* if it has none. With *window_s*,
-    only the last *window_s* are kept.
+    only points of the last *window_s* seconds are kept; otherwise neighbours are merged as
+    soon as there are more than *most* points.
     """
 
     def __init__(
@@ -138,6 +139,7 @@ class Course:
             while self.points[0].at_s < point.at_s - self._window_s:
                 self.points.popleft()
         elif len(self.points) > self._most:
+            # halve the number of points; from now on, each takes twice as many turns
             every = list(self.points)
             pairs = zip_longest(every[::2], every[1::2])
             self.points = deque(one.then(two) if two else one for one, two in pairs)
@@ -145,7 +147,7 @@ class Course:
 
     @property
     def edges(self) -> list[float]:
-        """The beginning of each point, and the end of the last."""
+        """The start of each point, and the end of the last: one more than there are points."""
         last = [self.points[-1].at_s] if self.points else []
         return [*(each.since_s for each in self.points), *last]
 
@@ -180,7 +182,7 @@ class Course:
 
 
 def _point(turn: Turn, target: Target | None) -> Point:
-    """Return the point of *turn*, with the statistic of its target or that of the run."""
+    """Return the point of *turn*; its own target takes precedence over *target*."""
     target = turn.episode.target or target
     seen, decision, said = turn.episode.observation, turn.episode.decision, turn.expected
     statistic = target.statistic if target else turn.statistic

@@ -1,4 +1,4 @@
-"""Formats of numbers, times, allocations and costs for users."""
+"""Numbers, times, allocations and costs formatted for users."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 _UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
-# For more operators, only the sum of processors is shown.
+# With more operators, only the sum of processors is shown.
 _MOST_OPERATORS = 8
 
 
@@ -47,12 +47,12 @@ def clock(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return *value* with four digits."""
+    """Return *value* with four significant digits."""
     return f"{value:.4g}"
 
 
 def extent(values: Iterable[float], said: Callable[[float], str] = number) -> str:
-    """Return the range of *values*; "" if none is known.
+    """Return the range of the finite *values*; "" if there are none.
 
     >>> extent([2, float("nan"), 3]), extent([2, 2]), extent([])
     ('2 to 3', '2', '')
@@ -65,7 +65,7 @@ def extent(values: Iterable[float], said: Callable[[float], str] = number) -> st
 
 
 def sequence(values: Iterable[object]) -> str:
-    """Return *values* in their order, without repetitions.
+    """Return the distinct *values* in the order in which they first occur.
 
     >>> sequence(["p95", "mean", "p95"])
     'p95, then mean'
@@ -74,14 +74,14 @@ def sequence(values: Iterable[object]) -> str:
 
 
 def processors_text(allocation: Mapping[str, int]) -> str:
-    """Return the processors of each operator; of many operators, only the sum."""
+    """Return the processors of each operator, or the sum if there are many operators."""
     if len(allocation) > _MOST_OPERATORS:
         return str(sum(allocation.values()))
     return allocation_text(allocation)
 
 
 def bill_text(bill: Bill) -> str:
-    """Return what nodes have cost so far.
+    """Return the cost of all nodes so far.
 
     >>> bill_text(Bill.of(5400.0, 0.5))
     '0.75 so far: 1.5 node-hours at 0.5'
@@ -91,7 +91,7 @@ def bill_text(bill: Bill) -> str:
 
 
 def node_costs_text(costs: NodeCosts) -> str:
-    """Return what it takes to add and to remove a node; empty if neither is known.
+    """Return the time to add and to remove a node; empty if neither is known.
 
     >>> node_costs_text(NodeCosts(adding_s=4.8, removing_s=1.1))
     'adding a node takes 4.8 s, removing one 1.1 s'

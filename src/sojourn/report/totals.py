@@ -1,4 +1,4 @@
-"""The summary of turns: counts, times, and how often targets were missed."""
+"""Totals over the turns of a run: changes, pauses, missed targets, prediction errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,15 +12,15 @@ from sojourn.topology import Topology
 
 __all__ = ["Judged", "Totals"]
 
-# Not changes, and not recommendations.
+# Kinds of turns that are neither changes nor recommendations.
 _NONE = ("hold", "note")
 
 
 @dataclass(slots=True)
 class Judged:
-    """The turns in which the statistic of a target was measured, and was above the target.
+    """How often, and for how long, the statistic of a target was above the target.
 
-    Turns differ in length, so their time is summed too.
+    Turns differ in length, so both turns and seconds are counted.
     """
 
     measured: int = 0
@@ -30,9 +30,9 @@ class Judged:
 
 
 class Totals:
-    """The summary of turns, counted one by one.
+    """Totals over turns, which are added one by one.
 
-    Each turn is compared with its own target, or with that of the run if it has none.
+    Each turn is compared with its own target, or with the target of the run if it has none.
     """
 
     def __init__(self, topology: Topology, target: Target | None) -> None:
@@ -46,14 +46,14 @@ class Totals:
         self.done: Counter[str] = Counter()
 
     def counting(self, passing: Iterable[Turn]) -> Iterator[Turn]:
-        """Count each turn, and yield it."""
+        """Count each turn before yielding it."""
         for turn in passing:
             self.count(turn)
             yield turn
 
     @property
     def changes(self) -> int:
-        """The number of changes of processors."""
+        """The number of changes of processors that were carried out."""
         return sum(self.done[kind] for kind in ("up", "down", "move"))
 
     @property
@@ -67,7 +67,7 @@ class Totals:
         return {**({"latency": self.error} if self.error else {}), **self.errors}
 
     def count(self, turn: Turn) -> None:
-        """Count the next turn."""
+        """Add a turn to the totals."""
         episode, cost = turn.episode, turn.episode.cost
         seen = episode.observation
         self.turns += episode.looked
@@ -89,7 +89,7 @@ class Totals:
             self._compare(episode)
 
     def _compare(self, episode: Episode) -> None:
-        """Add the error of what the episode before expected of *episode*."""
+        """Add the error of the prediction that the previous episode made for this one."""
         before, self._before = self._before, episode
         if before is None:
             return

@@ -1,4 +1,4 @@
-"""Turns of the loop for users: with what was expected, folded into lines."""
+"""Turns of the loop for users: paired with their predictions, and folded into lines."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,14 +20,13 @@ _MOST_REASONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A turn, and what the decision before it *expected*.
-
-    *statistic* is that of the last expectation.
-    """
+    """A turn, and the prediction that the previous decision made for it."""
 
     episode: Episode
     expected: Expected | None = None
+    """None if nothing was predicted, or if the turn cannot be compared with it."""
     statistic: str = "mean"
+    """The statistic of the last prediction."""
 
     @property
     def measured_s(self) -> float:
@@ -36,17 +35,20 @@ class Turn:
 
     @property
     def done(self) -> str:
-        """What was done, as in `Episode.done`."""
+        """The action of the turn, as in `Episode.done`."""
         return self.episode.done
 
 
 def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn]:
-    """Yield each episode with what was expected; *statistic* is that of the first ones."""
+    """Yield each episode with the prediction for it.
+
+    *statistic* is used until a decision predicts another.
+    """
     expected: Expected | None = None
     for episode in episodes:
         seen, decision = episode.observation, episode.decision
         if not episode.looked and episode.cost is None:
-            # the expectation is kept for the next turn
+            # an order by hand has no observation: keep the prediction for the next turn
             yield Turn(episode=episode, expected=None, statistic=statistic)
             continue
         said = expected if seen.usable else None
@@ -59,27 +61,30 @@ def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One turn, or several that changed nothing: end, number, and reason.
-
-    The load is the mean, and the measured statistic is over all roots.
-    """
+    """One turn, or several that changed nothing, as a line of a table."""
 
     at_s: float
+    """The end of the last turn."""
     number: int
+    """The number of turns."""
     arrivals_per_s: float
+    """The mean load."""
     statistic: str
     measured_s: float
+    """The statistic over all roots of the turns."""
     expected_s: float
+    """The mean of the predictions."""
     allocation: Mapping[str, int]
     done: str
     reason: str
 
 
 def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
-    """Yield a line for each change, and few for the turns between; or one for *every* turn.
+    """Yield a line for each change, and few lines for the turns between two changes.
 
-    Turns that changed nothing are folded by the text of their reason, without its numbers.
-    Between two changes each reason occurs once: if it recurs, all turns since are one line.
+    Turns that changed nothing are folded by the text of their reason, ignoring numbers.
+    Between two changes each reason occurs once: if it recurs, all turns since its last line
+    are merged into one. With *every*, nothing is folded.
     """
     folds: list[_Fold] = []
     for turn in shown:
@@ -91,6 +96,7 @@ def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
         if alone:
             yield fold.line()
             continue
+        # merge with all folds since the one that has the same reason
         again = [n for n, each in enumerate(folds) if each.reasons.keys() & fold.reasons.keys()]
         since = again[0] if again else len(folds)
         folds[since:] = [reduce(_Fold.then, [*folds[since:], fold])]
@@ -98,7 +104,10 @@ def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
 
 
 class _Fold:
-    """Turns of one line; *reasons* has the count and the last text of each kind of reason."""
+    """Turns of one line.
+
+    *reasons* maps the text of a reason, with its numbers blanked, to its count and last text.
+    """
 
     def __init__(self, turn: Turn) -> None:
         seen, expected = turn.episode.observation, turn.expected
@@ -114,7 +123,7 @@ class _Fold:
         self.expected_s = [] if expected is None else [expected.seconds]
 
     def then(self, later: "_Fold") -> "_Fold":
-        """Return this with *later* added."""
+        """Add the turns of *later*, and return this fold."""
         self.last = later.last
         self.number += later.number
         self.lasted_s += later.lasted_s
@@ -130,7 +139,7 @@ class _Fold:
         return self
 
     def line(self) -> Line:
-        """Return the line."""
+        """Return the line: load and latency over all turns, and the most frequent reasons."""
         episode, statistic = self.last.episode, self.last.statistic
         whole = Observation(since_s=0, at_s=0, completions=self.completions, sums=self.sums)
         return Line(
@@ -154,7 +163,7 @@ class _Fold:
 
 
 def failed_text(episode: Episode) -> str:
-    """Return the text after the reason: why the engine refused, or the loop failed."""
+    """Return the suffix of a reason: why the engine refused, or why the loop failed."""
     if not episode.failure:
         return ""
     who = "; the engine" if episode.decision.kind != "hold" else ""

@@ -1,4 +1,4 @@
-"""The JSON of `sojourn history`: everything but the distributions."""
+"""The JSON of `sojourn history`: all turns and totals, without the distributions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,8 +22,8 @@ _OF_TOTALS = ("turns", "unusable", "lasted_s", "changes", "done", "pause_s", "re
 def history_report(
     number: int, run: Run, passing: Iterable[Turn], totals: Totals
 ) -> dict[str, Any]:
-    """Return what `history` prints; null is unknown or infinite."""
-    every = [_turn(turn) for turn in passing]  # before the totals are read
+    """Return the JSON of a run; null is unknown or infinite."""
+    every = [_turn(turn) for turn in passing]  # counts the turns, so it precedes the totals
     return {
         "name": run.topology.name,
         "run": number,

@@ -1,4 +1,4 @@
-"""The JSON of what commands list: policies, states of keys, dead letters."""
+"""The JSON of policies, states of keys and dead letters."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ _ANY = Target("mean", 1.0)
 
 
 def policy_json(name: str) -> dict[str, Any]:
-    """Return what `policies --json` prints for a policy."""
+    """Return the name, meaning and options of a policy as JSON."""
     made = policy(name, target=_ANY)
     return {
         "name": name,
@@ -40,7 +40,7 @@ def policy_json(name: str) -> dict[str, Any]:
 
 
 def summary_json(summary: "StateSummary") -> dict[str, Any]:
-    """Return how much an operator keeps as JSON."""
+    """Return the size of an operator's state as JSON."""
     at_s = summary.committed_s
     return {
         "key": ", ".join(map(str, summary.form.key)),
@@ -66,7 +66,7 @@ def key_json(form: "StateForm", found: "KeyState") -> dict[str, Any]:
 
 
 def letter_json(letter: "DeadLetter") -> dict[str, Any]:
-    """Return one as JSON."""
+    """Return a dead letter as JSON."""
     return {
         "position": letter.position,
         "at": utc_text(letter.at_s),
@@ -84,12 +84,12 @@ def letter_json(letter: "DeadLetter") -> dict[str, Any]:
 
 
 def utc_text(at_s: float) -> str:
-    """Return a time to the second."""
+    """Return a time in UTC, to the second."""
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
 
 
 def _content(value: bytes | None) -> str | None:
-    """Return UTF-8 text as it is, anything else in base64."""
+    """Return UTF-8 as text, and other bytes in base64."""
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""JSON on standard output: a document, or a line for each event."""
+"""JSON on standard output: one document, or one line per event."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ __all__ = ["nulled", "picked", "print_event", "print_json"]
 
 
 def picked(record: object, *names: str) -> dict[str, Any]:
-    """Return the attributes of *record* with these names."""
+    """Return the attributes *names* of *record*."""
     return {name: getattr(record, name) for name in names}
 
 

@@ -26,7 +26,7 @@ _TIMES = ("mean_s", "completion_mean_s", "std_s")
 
 
 def prediction_report(prediction: Prediction) -> dict[str, Any]:
-    """Return what `predict` prints."""
+    """Return the JSON of `sojourn predict`."""
     report = {
         **picked(prediction, "name", "model", "processors", "allocation", *_TIMES),
         "percentiles_s": prediction.percentiles_s,
@@ -44,7 +44,7 @@ def prediction_report(prediction: Prediction) -> dict[str, Any]:
 
 
 def simulated_report(simulated: "Simulated") -> dict[str, Any]:
-    """Return what `simulate` prints: the fields of a prediction, and confidence intervals."""
+    """Return the JSON of `sojourn simulate`: a prediction's fields, and half-widths."""
     measured = picked(simulated, *_TIMES) | dict(simulated.percentiles_s)
     counts = ("seed", "roots", "visits", "warm_up_s", "simulated_s", "wall_s")
     return {
@@ -68,7 +68,7 @@ def _operators(operators: Mapping[str, OperatorFigures]) -> dict[str, Any]:
 def plan_report(
     plan: Solution, prediction: Prediction, target: Target | None
 ) -> dict[str, Any]:
-    """Return what `plan` prints."""
+    """Return the JSON of `sojourn plan`."""
     report = prediction_report(prediction) | {
         "target": target or {"processors": plan.processors},
         "reason": plan.reason,
@@ -80,9 +80,9 @@ def plan_report(
 def explanation_report(
     explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return what `explain` prints; null is what could not keep up.
+    """Return the JSON of `sojourn explain`; null means that it could not keep up.
 
-    *plans* are those of Spark's queries, where they were asked for.
+    *plans* are Spark's query plans, if they were requested.
     """
     report = prediction_report(explanation.prediction)
     for name, operator in explanation.operators.items():
@@ -105,5 +105,5 @@ def explanation_report(
 
 
 def calibration_report(calibration: Calibration) -> dict[str, Any]:
-    """Return what `calibrate` prints, and `--calibration` reads."""
+    """Return the JSON that `sojourn calibrate` prints and `--calibration` reads."""
     return {"format": 1, **picked(calibration, "coefficients", "per_hop_s", "low_s", "high_s")}

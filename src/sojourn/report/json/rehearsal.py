@@ -1,4 +1,4 @@
-"""The JSON of `sojourn rehearse` and `sojourn compare`: scores, and the JSON of a history."""
+"""The JSON of `sojourn rehearse` and `sojourn compare`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _ESTIMATED = ("outside", "processor_hours", "changes", "worst_s", "unfinished")
 def rehearsal_report(
     stage: Stage, run: Run, seed: int, episodes: Sequence[Episode], rehearsal: Rehearsal | None
 ) -> dict[str, Any]:
-    """Return what `rehearse` prints."""
+    """Return the score of a rehearsal and its history; the score is null if interrupted."""
     totals = Totals(run.topology, run.target)
     passing = totals.counting(turns(episodes, stage.target.statistic))
     report = history_report(1, run, passing, totals)
@@ -37,7 +37,7 @@ def rehearsal_report(
 
 
 def compare_report(stage: Stage, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return what `compare` prints; null is unknown."""
+    """Return the front, and the results of each policy; null is unknown."""
     return {
         "name": stage.topology.name,
         "target": stage.target,

@@ -1,1 +1,1 @@
-"""The page of a run, for a browser."""
+"""The HTML page of a run."""

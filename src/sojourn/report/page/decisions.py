@@ -1,4 +1,4 @@
-"""The decisions on the page of a run: changes, recommendations, and their effect."""
+"""The decisions on the HTML page of a run, with their effect on latency."""
 
 from collections import deque
 from math import isfinite, isnan
@@ -10,7 +10,7 @@ from sojourn.report.turns import Turn, failed_text
 
 __all__ = ["Decided", "Decisions"]
 
-# A table of more rows is for a program to read, which `history --json` is for.
+# Longer tables are for programs, which read `history --json`.
 _MOST_ROWS = 1000
 _MOST_OPERATORS = 8
 _GLYPHS = {"up": "▲", "down": "▼", "move": "◆", "nodes": "■", "note": "●"}
@@ -18,10 +18,10 @@ _UNDONE_GLYPHS = {"up": "△", "down": "▽", "move": "◇", "nodes": "□", "ho
 
 
 class Decided:
-    """A change, a recommendation, a failure or an order; and what happened until the next.
+    """A change, recommendation, failure or order, with the observations until the next.
 
-    What is refused or only recommended is repeated at each turn: that is one decision with a
-    number of *turns*.
+    A recommendation or refused change recurs every turn; it is one decision that lasts several
+    *turns*.
     """
 
     def __init__(self, number: int, turn: Turn) -> None:
@@ -35,12 +35,12 @@ class Decided:
 
     @property
     def kind(self) -> str:
-        """Up, down or move; note for an order; hold if the loop failed."""
+        """Up, down, move or nodes; note for an order; hold if the loop failed."""
         return "note" if self.done == "note" else self.decision.kind
 
     @property
     def carried_out(self) -> bool:
-        """Whether it was carried out."""
+        """Whether the engine applied the change; True for an order."""
         return self.cost is not None or self.done == "note"
 
     @property
@@ -50,7 +50,7 @@ class Decided:
 
     @property
     def changed(self) -> str:
-        """The processors of the operators that changed, before and after."""
+        """The operators that changed, with their processors before and after."""
         before, after = self.decision.before, self.decision.after
         changes = [f"{name} {k} → {n}" for name, (k, n) in before.changes(after).items()]
         if not changes:
@@ -62,13 +62,13 @@ class Decided:
 
     @property
     def expected(self) -> str:
-        """The latency that the decision expected."""
+        """The predicted latency."""
         said = self.decision.expected
         return _seconds(said.statistic, said.seconds) if said else ""
 
     @property
     def next_turn(self) -> str:
-        """The latency of the next turn."""
+        """The latency measured in the next turn."""
         return _seconds(self.statistic, self.next_s)
 
     @property
@@ -82,7 +82,7 @@ class Decided:
 
     @property
     def price(self) -> str:
-        """What the change cost."""
+        """The pause and the replayed records."""
         if self.cost is None:
             return ""
         parts = [
@@ -92,12 +92,12 @@ class Decided:
         return ", ".join(filter(None, parts)) or "none"
 
     def same(self, turn: Turn) -> bool:
-        """Tell whether *turn* repeats this decision."""
+        """Return whether *turn* repeats this decision."""
         same = turn.episode.decision.after == self.decision.after
         return not self.carried_out and self.done == turn.done and same
 
     def then(self, seen: Observation) -> None:
-        """Add an observation after it."""
+        """Add a later observation."""
         if self.next_s is None:
             self.next_s = measured_s(seen, self.statistic)
         since_s, roots = self.at_s, seen.arrivals_per_s * seen.lasted_s
@@ -106,7 +106,7 @@ class Decided:
         before, lasted_s = self.after, seen.lasted_s
         completions, sums = seen.completions, seen.sums
         if before is not None:
-            # unusable intervals are left out, with their roots
+            # only usable intervals count, both their time and their roots
             lasted_s += before.lasted_s
             roots += before.arrivals_per_s * before.lasted_s
             completions, sums = before.completions + completions, before.sums + sums
@@ -120,7 +120,7 @@ class Decided:
 
 
 class Decisions:
-    """The last decisions of a run, added turn by turn."""
+    """The most recent decisions of a run, added turn by turn."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -129,7 +129,7 @@ class Decisions:
 
     @property
     def left_out(self) -> int:
-        """The number of earlier decisions."""
+        """The number of earlier decisions that were dropped."""
         return self.number - len(self.rows)
 
     def count(self, turn: Turn) -> None:

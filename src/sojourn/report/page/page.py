@@ -24,24 +24,24 @@ from sojourn.text import printable
 __all__ = ["page", "write_page"]
 
 _ENDINGS = (".html", ".htm")
-# More decisions are drawn without lines.
+# With more decisions, the figure has no line for each.
 _MOST_MARKS = 60
 
 Fact = tuple[str, str, str]
 """A name, a value, and a remark."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEAD, _GAP = 1000, 64, 28, 40, 20, 12
-# So many pixels is a panel high that has the height 1.
+# The pixels of a panel with the height 1.
 _PIXELS = 45
 _ALL, _EACH = 1.8, 1.2
 _MOST_COLUMNS = 500
 
 
 def write_page(episodes: Iterable[Episode], run: Run, path: Path, *, number: int = 1) -> None:
-    """Write the page of *run*, which has this *number*, to *path*.
+    """Write the page of *run* to *path*.
 
-    Raise `BadFile` if it cannot be written, or does not end in .html: it may be another file,
-    such as the history.
+    Raise `BadFile` if it cannot be written, or if *path* does not end in .html: this protects
+    other files, such as the history, from being overwritten by mistake.
     """
     if path.suffix.lower() not in _ENDINGS:
         raise BadFile(str(path), "does not end in .html", "rename it")
@@ -56,7 +56,7 @@ def write_page(episodes: Iterable[Episode], run: Run, path: Path, *, number: int
 
 
 def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
-    """Return the page of *run*: summary, charts and decisions."""
+    """Return the HTML page of *run*: summary, charts and decisions."""
     totals, course = Totals(run.topology, run.target), Course(run.target)
     decisions, last = Decisions(), None
     completions, sums = Sketch.empty(), Sketch.empty()
@@ -145,7 +145,7 @@ def _error(error: PredictionError | None) -> Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Picture:
-    """The figure; *columns* are x, width and text of each tooltip."""
+    """The figure, as the template draws it; positions are in pixels."""
 
     width: int
     left: int
@@ -154,13 +154,16 @@ class _Picture:
     head: int
     bottom: float
     across: Scale
+    """The time axis."""
     unusable: str
+    """The path of shaded intervals."""
     panels: Sequence[Drawn]
     columns: Sequence[tuple[float, float, str]]
+    """Position, width and text of each tooltip."""
 
 
 def _picture(course: Course) -> _Picture:
-    """Return the figure of *course*, which has at least one turn."""
+    """Return the figure of *course*, which must have at least one point."""
     operators, edges = course.operators(), course.edges
     across = Scale.across(edges[0], edges[-1], _LEFT, _WIDTH - _RIGHT)
     whole = together(operators.values())
@@ -191,7 +194,7 @@ def _picture(course: Course) -> _Picture:
 
 
 def _keyed(panels: Sequence[Drawn]) -> Iterator[Drawn]:
-    """Yield *panels* with a legend entry only at the first panel that has the curve."""
+    """Yield *panels* with each legend entry only at the first panel that has the curve."""
     known: set[str] = set()
     for panel in panels:
         key = tuple(each for each in panel.key if each[0] not in known)
@@ -202,7 +205,7 @@ def _keyed(panels: Sequence[Drawn]) -> Iterator[Drawn]:
 def _columns(
     across: Scale, points: Sequence[Point], operators: Mapping[str, Sequence[OperatorPoint]]
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield a tooltip for each point, or for several consecutive ones."""
+    """Yield x, width and text of a tooltip for each point, or for several consecutive ones."""
     number = min(len(points), _MOST_COLUMNS)
     for column in range(number):
         part = slice(column * len(points) // number, (column + 1) * len(points) // number)

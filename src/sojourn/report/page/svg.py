@@ -1,4 +1,4 @@
-"""Panels as SVG: the paths of curves, and ticks."""
+"""Panels as SVG: scales, ticks and paths of curves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from sojourn.report.text import number
 
 __all__ = ["Drawn", "Scale", "draw", "joined", "shading", "steps", "thinned", "time_ticks"]
 
-# Curves of more points are no finer on a screen, and make the page slow to open.
+# More points per curve make no visible difference on a screen, and the page slow to open.
 _MOST_POINTS = 1000
-# Above the highest value.
+# The top of a linear scale, relative to the highest value.
 _ROOM = 1.08
 _TIMES_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800,
     3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
 )  # fmt: skip
 _MOST_TIMES, _DAY_S = 9, 86_400
-# A tick on the axis takes so many pixels; a stroke at the foot is so long.
+# Pixels per tick of an axis, and the length of a stroke at the bottom.
 _TICK, _STROKE = 22, 8
 _SIGNS = {
     "measured": "●", "expected": "━", "target": "╌", "commits": "╵", "outside": "▲",
@@ -29,7 +29,7 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Maps values to pixels: *low* is at *below*, *high* at *above*."""
+    """A mapping of values to pixels: *low* is at *below*, *high* at *above*."""
 
     low: float
     high: float
@@ -37,6 +37,7 @@ class Scale:
     above: float
     ticks: tuple[float, ...] = ()
     powers: bool = False
+    """Whether the scale is logarithmic."""
 
     @classmethod
     def of(
@@ -50,7 +51,8 @@ class Scale:
     ) -> "Scale":
         """Return a scale from 0 to the highest of *values*, with at most *ticks* ticks.
 
-        With *powers* it is logarithmic, from the lowest value. If *whole*, ticks are integers.
+        With *powers* it is logarithmic, from the power of ten below the lowest value; if
+        *whole*, ticks are integers.
 
         >>> Scale.of([3, 11], height=100).ticks
         (0.0, 5.0, 10.0)
@@ -75,7 +77,7 @@ class Scale:
 
     @classmethod
     def across(cls, since_s: float, until_s: float, left: float, right: float) -> "Scale":
-        """Return the scale of time."""
+        """Return the horizontal scale of time."""
         until_s = until_s if until_s > since_s else since_s + 1.0
         ticks = time_ticks(since_s, until_s)
         return cls(low=since_s, high=until_s, below=left, above=right, ticks=ticks)
@@ -91,22 +93,21 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A panel as SVG, *top* pixels from the top.
-
-    *ticks* are positions and labels, *paths* the class and path of each curve, *key* the
-    class, symbol and name of each legend entry.
-    """
+    """A panel as SVG, *top* pixels from the top of the figure."""
 
     title: str
     summary: str
     top: float
     ticks: tuple[tuple[float, str], ...]
+    """Position and label of each."""
     paths: tuple[tuple[str, str], ...]
+    """Class and path of each curve."""
     key: tuple[tuple[str, str, str], ...]
+    """Class, symbol and name of each legend entry."""
 
 
 def draw(panel: Panel, across: Scale, *, top: float, height: float) -> Drawn:
-    """Return *panel* as SVG."""
+    """Return *panel* as SVG, with a vertical scale that fits its values."""
     up = Scale.of(
         [value for series in panel.series if series.kind != "ticks" for value in series.y],
         height=height,
@@ -143,7 +144,7 @@ def _paths(series: Series, across: Scale, up: Scale) -> list[tuple[str, str]]:
     known = [place for place in places if place is not None]
     if role == "outside":
         return [(role, "".join(f"M{x - 4:g} {y + 3:g}l4-7 4 7z" for x, y in known))]
-    # a line of no length, with round ends
+    # dots are lines of length 0 with round ends
     dots = (f"{role} dots", "".join(f"M{x:g} {y:g}h0" for x, y in known))
     return [(f"{role} line", joined(places)), dots] if series.kind == "lines" else [dots]
 
@@ -151,7 +152,7 @@ def _paths(series: Series, across: Scale, up: Scale) -> list[tuple[str, str]]:
 def steps(
     across: Scale, up: Scale, edges: Sequence[float], values: Sequence[float], *, filled: bool
 ) -> str:
-    """Return the path of a step function, with gaps."""
+    """Return the path of a step function, with gaps where values are NaN."""
     path: list[str] = []
     drawing = False
     kept = thinned(values)
@@ -170,7 +171,7 @@ def steps(
 
 
 def joined(places: Sequence[tuple[float, float] | None]) -> str:
-    """Return the path through points, with gaps."""
+    """Return the path through points, with gaps at None."""
     path, drawing = [], False
     for place in places:
         if place is not None:
@@ -180,7 +181,7 @@ def joined(places: Sequence[tuple[float, float] | None]) -> str:
 
 
 def shading(panel: Panel, across: Scale, top: float, bottom: float) -> str:
-    """Return the path around the spans of *panel*; near ones are joined."""
+    """Return the path around the spans of *panel*; spans within a pixel are joined."""
     spans: list[list[float]] = []
     for since, until in ((across.at(a), across.at(b)) for a, b in panel.spans):
         if spans and since - spans[-1][1] < 1:
@@ -204,7 +205,7 @@ def time_ticks(since_s: float, until_s: float) -> tuple[float, ...]:
 
 
 def thinned(values: Sequence[float], most: int = _MOST_POINTS) -> list[int]:
-    """Return the indices of values to draw: all, or of many the extremes and gaps.
+    """Return the indices of values to draw: all, or the extremes and gaps of each stretch.
 
     >>> thinned([1, 2, 9, 2, 1, 0, 1, 2], most=5)
     [0, 2, 5, 7]
@@ -225,6 +226,6 @@ def thinned(values: Sequence[float], most: int = _MOST_POINTS) -> list[int]:
 
 
 def _step(high: float, most: int) -> float:
-    """Return the least round number of which *high* has at most *most* multiples."""
+    """Return the smallest round step that fits at most *most* times into *high*."""
     power = 10.0 ** floor(log10(high / most))
     return next((n * power for n in (1, 2, 5) if high // (n * power) <= most), 10 * power)

@@ -1,4 +1,4 @@
-"""The plot of a comparison: the trade-off, and each policy over time with the first seed."""
+"""The plot of a comparison: the trade-off, and the first seed of each policy over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,13 +46,13 @@ def _draw_trade_off(
     outcomes: Sequence[Outcome],
     colours: Mapping[str, str],
 ) -> None:
-    """Plot time outside over processor-hours, with the front as a line."""
+    """Plot time outside over processor-hours, with the Pareto front as a line."""
     front, points = [], []
     for outcome in outcomes:
         hours, outside = outcome.estimate("processor_hours"), outcome.estimate("outside")
         dominated = bool(dominating(outcome, outcomes))
         point = hours.value, 100 * outside.value
-        half = 100 * outside.half_width  # cut off below none of the time, and above all of it
+        half = 100 * outside.half_width  # clipped to 0 and 100 %
         axes.errorbar(
             *point,
             xerr=None if isnan(hours.half_width) else hours.half_width,

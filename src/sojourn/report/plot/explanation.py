@@ -72,7 +72,7 @@ def _draw_curve(
     explanation: Explanation,
     target: Target | None,
 ) -> None:
-    """Plot the latency as processors are added by gain."""
+    """Plot the latency over the number of processors, each assigned where it gains most."""
     prediction = explanation.prediction
     statistic = target or Target("p95", 1.0)
     least = sum(least_allocation(topology).values())
@@ -118,7 +118,7 @@ def _draw_operators(axes: Any, explanation: Explanation) -> None:  # noqa: ANN40
 
 
 def _draw_neighbours(axes: Any, explanation: Explanation) -> None:  # noqa: ANN401
-    """Plot mean and spread of this allocation and with one processor moved."""
+    """Plot mean and spread of this allocation, and of those with one processor moved."""
     here = explanation.prediction
     rows = [(dict(here.allocation), here.mean_s, here.std_s)]
     rows += [(dict(n.allocation), n.mean_s, n.std_s) for n in explanation.neighbours]

@@ -23,8 +23,8 @@ def draw_history(
 ) -> None:
     """Write the plot of *episodes* to *path*; its suffix determines the format.
 
-    *target* is a `Target`, or seconds of the statistic that decisions expected. A turn with
-    its own target is drawn with that.
+    *target* is a `Target`, or seconds of the statistic that decisions predicted. The own
+    target of a turn takes precedence.
     Raise `BadInput` if there is nothing to draw or matplotlib is missing, `BadFile` if the
     file cannot be written.
     """

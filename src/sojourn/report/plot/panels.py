@@ -18,7 +18,7 @@ _STACKED = (
     "#3d5a80", "#98c1d9", "#e9c46a", "#f4a261", "#81b29a", "#b5838d", "#6d6875", "#a3b18a",
 )  # fmt: skip
 _LEVELS, _MARKS, _SPANS, _GRID = "#c1121f", "#6d6875", "#dde1e6", "#eceff3"
-# Told apart also by those who see red and green alike (Okabe and Ito).
+# Colours that remain distinct with colour blindness (Okabe and Ito).
 _SEVERAL = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d3b", "#555555",
 )  # fmt: skip
@@ -30,12 +30,12 @@ _ROLES: Mapping[str, Mapping[str, Any]] = {
     "outside": {"color": _LEVELS, "marker": "^", "ms": 4, "zorder": 4},
     "commits": {"color": "#9aa5b1"},
 }
-# What was done is told apart also by those who see red and green alike.
+# These remain distinct with colour blindness, too.
 _DONE = {"up": "#c1121f", "down": "#2a9d8f", "move": "#8338ec", "note": _MARKS}
 _DONE |= {"added": _DONE["up"], "removed": _DONE["down"]}
-# Seconds in the unit, its name, and from how many of them on it is used.
+# Seconds in a unit, its name, and the smallest range, in units, that is shown in it.
 _UNITS = ((86400.0, "days", 3), (3600.0, "hours", 3), (60.0, "minutes", 3), (1.0, "seconds", 0))
-# More marks are drawn at the upper edge alone.
+# With more marks, only their upper ends are drawn.
 _MOST_MARKS = 60
 
 
@@ -66,7 +66,7 @@ def save(picture: Any, path: Path) -> None:  # noqa: ANN401
 
 
 def colour(number: int) -> str:
-    """Return the colour of a series that is compared with others."""
+    """Return the colour of the series with this *number*."""
     return _SEVERAL[number % len(_SEVERAL)]
 
 
@@ -98,7 +98,7 @@ def draw_rows(picture: Any, panels: Sequence[Panel]) -> Any:  # noqa: ANN401 - m
         axes.spines[["top", "right"]].set_visible(False)
         stacked = any(each.kind == "stack" for each in panel.series)
         if axes.get_legend_handles_labels()[1]:
-            # what lies on each other is told in that order
+            # the legend lists stacked series from top to bottom
             axes.legend(
                 frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), reverse=stacked
             )
@@ -165,7 +165,7 @@ def _layer(
     """Draw *series* on top of *below*, and return its upper edge."""
     above: NDArray[np.float64] = np.nan_to_num(np.array(series.y, float)) + below
     edges, colour = np.array(series.x, float) / scale, _STACKED[number % len(_STACKED)]
-    # each is drawn down to 0, behind those that lie below it
+    # filled down to 0, but behind the layers below
     axes.stairs(
         above, edges, fill=True, color=colour, label=series.label, zorder=1 - number / 100
     )
@@ -175,7 +175,7 @@ def _layer(
 
 def _over_time(axes: Any, series: Series, kind: str, number: int, scale: float) -> None:  # noqa: ANN401
     x, y = np.array(series.x, float) / scale, np.array(series.y, float)
-    # of several that have no role, the first is above the others, and stronger
+    # of series without a role, the first is drawn on top, in a thicker line
     other = {"color": colour(number), "lw": 1.3 if number else 2.2}
     style = {"label": series.label, "zorder": 3 - number / 100}
     style |= _ROLES.get(series.role, other)

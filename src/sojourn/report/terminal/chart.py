@@ -13,7 +13,7 @@ __all__ = ["columns", "draw_columns", "draw_panel"]
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _STEPS = len(_BLOCKS) - 1
 _LINE = "┄"
-# Higher latencies are cut off, so that those near the target can be told apart.
+# Latencies above this multiple of the limit are cut off, to keep the others readable.
 _TIMES_LIMIT = 2.5
 _STYLES = {"load": "cyan", "measured": "green", "running": "blue"}
 
@@ -44,10 +44,10 @@ def columns(
     width: int,
     summed: Callable[[list[float]], float],
 ) -> list[float]:
-    """Return *width* numbers, each *summed* from the (time, value) pairs in its interval.
+    """Return *width* numbers, each aggregated by *summed* from the values of its interval.
 
-    A value holds for the time before it: an interval without values has that of the next.
-    NaN in *points* is ignored; NaN in the result is unknown.
+    *points* are pairs of time and value; NaN values are ignored. A value holds for the time
+    before it: an interval without values takes the value of the next, NaN if there is none.
 
     >>> columns([(1, 2.0), (2, 4.0), (7, 6.0)], 12, 4, max)
     [4.0, 6.0, 6.0, nan]

@@ -1,4 +1,4 @@
-"""The console, tables and lines that all reports share."""
+"""The console, tables and lines of all terminal output."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = [
     "say", "table", "wide_console",
 ]  # fmt: skip
 
-# Without a terminal lines are not wrapped: tools search them.
+# Without a terminal, lines are not wrapped, so that tools can search them.
 _WIDEST = 10_000
 # Tables with long text are wrapped at this width.
 TABLE_WIDTH = 200
@@ -27,36 +27,36 @@ FULL = 0.95
 
 
 def wide_console(width: int = _WIDEST) -> Console:
-    """Return a console as wide as the terminal; without a terminal, of *width*."""
+    """Return a console as wide as the terminal, or *width* if there is no terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=width)
 
 
 def say(text: str = "", style: str | None = None) -> None:
-    """Print a line, or several, without wrapping."""
+    """Print one line or several, without wrapping."""
     said = escaped_lines(text)
     Console().print(said, soft_wrap=True, highlight=False, markup=False, style=style)
 
 
 def line(text: str, style: str = "") -> Text:
-    """Return a line that is cut at the width of the terminal."""
+    """Return a line that is truncated at the width of the terminal."""
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def paragraph(text: str, style: str = "") -> Text:
-    """Return a text that is continued on the next line at the width of the terminal."""
+    """Return a text that is wrapped at the width of the terminal."""
     return Text(printable(text), style=style, overflow="fold")
 
 
 def busy_text(utilisation: float | None) -> Text:
-    """Return the part of the time that processors are busy, in red if they are full."""
+    """Return a utilisation as a percentage, in red if it is nearly full."""
     if utilisation is None:
         return Text()
     return Text(f"{min(utilisation, 1.0):.0%}", style="red" if utilisation >= FULL else "")
 
 
 def table(*names: str, right: Collection[str] = (), wrapped: Collection[str] = ()) -> Table:
-    """Return an empty table; the columns *right* have numbers, *wrapped* ones long text."""
+    """Return an empty table; columns in *right* are right-aligned, those in *wrapped* wrap."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in names:
         made.add_column(
@@ -67,16 +67,16 @@ def table(*names: str, right: Collection[str] = (), wrapped: Collection[str] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
-    """A table without its *optional* columns, from the first on, where the width is too small.
-
-    So no number is cut. Of the other columns the *wrapped* ones are continued on the next line.
-    """
+    """A table that drops columns where the terminal is too narrow, so that no number is cut."""
 
     rows: Sequence[Mapping[str, Text]]
-    """Cells by the head of their column; there is at least one row."""
+    """Cells by column head; there must be at least one row."""
     right: Collection[str]
+    """Columns that are right-aligned."""
     wrapped: Collection[str]
+    """Columns whose text wraps."""
     optional: Sequence[str]
+    """Columns to drop, in this order."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         heads = list(self.rows[0])
@@ -92,7 +92,7 @@ class FittedTable:
 
 
 def print_table(made: Table) -> None:
-    """Print a table without trailing spaces, and with a short rule on a wide console."""
+    """Print a table without trailing spaces; without a terminal, its rule is short."""
     console = wide_console()
     with console.capture() as captured:
         console.print(made)

@@ -1,4 +1,4 @@
-"""A history on the terminal: turns as lines, and a summary."""
+"""The history of a run on the terminal: turns as lines, and totals."""
 
 from collections.abc import Sequence
 from math import isfinite, isnan
@@ -17,14 +17,14 @@ _STYLES = dict.fromkeys(("up", "down", "move", "nodes", "note"), "bold")
 
 
 def show_run(run: Run, number: int, of: int, source: str = "") -> None:
-    """Print which run it is; *source* is its file, if the user did not name it."""
+    """Print the heading of a run; *source* is the history file, if the user named none."""
     say(f"{run.topology.name} · run {number} of {of}", "bold")
     say(f"{run.policy}; started {run.started_at:%Y-%m-%d %H:%M:%S %Z}")
     say(f"from {source}\n" if source else "")
 
 
 def show_lines(shown: Sequence[Line], before: int) -> None:
-    """Print a table of lines, and how many there are *before* them."""
+    """Print a table of lines; *before* is the number of earlier lines that are left out."""
     if before:
         say(f"{before} earlier lines; --last 0 shows all")
     if not shown:
@@ -49,7 +49,7 @@ def show_lines(shown: Sequence[Line], before: int) -> None:
 
 
 def show_totals(totals: Totals) -> None:
-    """Print the summary of turns."""
+    """Print the totals of a run, and its prediction errors."""
     unusable = f", {totals.unusable} of them unusable" if totals.unusable else ""
     say(f"turns       {totals.turns} in {clock(totals.lasted_s)}{unusable}")
     kinds = f": {totals.kinds}" if totals.kinds else ""

@@ -1,4 +1,4 @@
-"""Tables of what commands list: states of keys, dead letters, policies."""
+"""States of keys, dead letters and policies on the terminal."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _OF_POLICIES = ("option", "value", "default", "meaning")
 
 
 def print_summaries(summaries: Mapping[str, "StateSummary"]) -> None:
-    """Print a table with a row for each operator."""
+    """Print the size of the state of each operator as a table."""
     made = table(*_OF_STATES, right=_NUMBERS, wrapped=["fields"])
     for operator, summary in summaries.items():
         report = summary_json(summary)
@@ -50,7 +50,7 @@ def print_summaries(summaries: Mapping[str, "StateSummary"]) -> None:
 
 
 def print_summary(operator: str, summary: "StateSummary") -> None:
-    """Print how much an operator keeps, and the keys with the largest states."""
+    """Print the size of an operator's state, and the keys with the largest states."""
     print_summaries({operator: summary})
     if summary.largest:
         made = table("largest states", "bytes", right=["bytes"])
@@ -60,7 +60,7 @@ def print_summary(operator: str, summary: "StateSummary") -> None:
 
 
 def print_key(form: "StateForm", found: "KeyState") -> None:
-    """Print the fields of a state, one to a line."""
+    """Print the fields of a key's state, one per line."""
     report = key_json(form, found)
     names = ("key", "bytes", *report["state"])
     wide = max(map(len, names)) + 2
@@ -70,7 +70,7 @@ def print_key(form: "StateForm", found: "KeyState") -> None:
 
 
 def _shown_key(key: str) -> str:
-    """Return a key as `sojourn state` takes it: a value, or a list of several.
+    """Return a key in the form that `sojourn state` accepts: a value, or a list of values.
 
     >>> _shown_key('["the"]'), _shown_key("[5]"), _shown_key('["a", 5]')
     ('the', '5', '["a", 5]')
@@ -86,7 +86,7 @@ def _json(value: object) -> str:
 
 
 def print_letters(letters: "list[DeadLetter]") -> None:
-    """Print a table with a row for each."""
+    """Print dead letters as a table, with the first line of each error."""
     made = table(*_OF_LETTERS, wrapped=["error"])
     for letter in letters:
         error = (letter.error.splitlines() or [""])[0]
@@ -97,7 +97,7 @@ def print_letters(letters: "list[DeadLetter]") -> None:
 
 
 def print_letter(letter: "DeadLetter") -> None:
-    """Print one with its traceback, headers and payload."""
+    """Print a dead letter with its traceback, headers and payload."""
     report = letter_json(letter)
     for name in ("position", "at", "operator", "stream", "tries", "came_from", "record", "key"):
         typer.echo(f"{name.replace('_', ' '):<10} {escaped(str(report[name]))}")

@@ -1,4 +1,4 @@
-"""The live view of a loop in a terminal: operators, charts, the last decisions."""
+"""The live view of a loop in a terminal: operators, charts and the last decisions."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -28,15 +28,15 @@ _LABEL, _LEAST_WIDTH, _WIDEST_BAR = 18, 20, 24
 _HIGH = 38
 _NUMBERS = ("processors", "busy", "waiting")
 _LATELY = 6
-# The least time range of charts of a loop without an end.
+# The minimum time range of charts of a loop without an end.
 _SHORTEST_S = 60.0
 
 
 class View:
     """The live view of a loop, updated as turns are added.
 
-    If *rolling*, for a loop without an end, the last *lasts_s* are drawn. *note* is printed
-    beside the time.
+    *lasts_s* is the length of the run; if *rolling*, the run has no end, and the charts show
+    its last *lasts_s* seconds. *note* is printed beside the time.
     """
 
     def __init__(
@@ -49,21 +49,21 @@ class View:
         self._lately: deque[Turn] = deque(maxlen=_LATELY)
 
     def add(self, turn: Turn, *, told: bool) -> None:
-        """Add the next turn; *told* ones, changes and recommendations, are listed."""
+        """Add the next turn; if *told*, list it among the changes and recommendations."""
         if told:
             self._changes.append(change_text(turn.episode))
         self._course.add(turn)
-        if turn.episode.looked:  # and not an order by hand
+        if turn.episode.looked:  # an order by hand has no observation
             self._lately.append(turn)
 
     def aim_at(self, target: Target) -> None:
-        """Draw another target from now on."""
+        """Replace the target."""
         self._course.aim_at(target)
         self._target = target
 
     @property
     def _begin_s(self) -> float:
-        """The beginning of the charts."""
+        """The time at the left edge of the charts."""
         return max(0.0, self._at_s - self._lasts_s) if self._rolling else 0.0
 
     @property
@@ -84,7 +84,7 @@ class View:
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
-        """Draw it at the width of the terminal."""
+        """Draw the view at the width of the terminal."""
         until = "" if self._rolling else f" of {clock(self._lasts_s)}"
         yield line(f"{clock(self._at_s)}{until}{f'  {self.note}' if self.note else ''}", "bold")
         yield Text()
@@ -126,9 +126,9 @@ class View:
         ]
 
     def _busy(self, name: str) -> float | None:
-        """Return the utilisation of the last turns with the current number of processors.
+        """Return the mean utilisation of the last turns with the current number of processors.
 
-        Few records are timed in one turn, so it is the mean of several turns.
+        One turn times too few records for a stable value.
         """
         known: list[tuple[int, float]] = []
         for turn in reversed(self._lately):
@@ -176,7 +176,7 @@ def change_text(episode: Episode) -> Text:
 
 
 def _bar(processors: int, busy: float | None) -> Text:
-    """Return a block per processor, filled if busy; many processors are drawn to scale."""
+    """Return a bar with a block per processor, or scaled if there are many."""
     wide = min(processors, _WIDEST_BAR)
     filled = round(wide * min(1.0, busy or 0.0))
     bar = Text("█" * filled, style="red" if (busy or 0.0) >= FULL else "blue")

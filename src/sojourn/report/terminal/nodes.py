@@ -1,4 +1,4 @@
-"""The nodes of a cluster on the terminal, and what goes between them and the driver."""
+"""The nodes of a cluster on the terminal, and their traffic with the driver."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ from sojourn.report.text import duration, number
 
 __all__ = ["nodes_view", "traffic_view"]
 
-# What the machine is called that has the hosts, and so the queues.
+# The name of the machine that runs the hosts, and so has the queues.
 _DRIVER = "driver"
 
 
 def nodes_view(nodes: Sequence[NodeHealth]) -> list[RenderableType]:
-    """Return the tables of the nodes of a cluster; nothing on one machine.
+    """Return the tables of the nodes of a cluster; an empty list on one machine.
 
-    There are two, because one would be wider than most terminals.
+    There are two tables, because one would be wider than most terminals.
     """
     if not nodes:
         return []
@@ -71,7 +71,7 @@ def _name(node: NodeHealth) -> Text:
 
 
 def traffic_view(nodes: Sequence[NodeHealth]) -> Table | None:
-    """Return the table of bytes by stream, from where to where; None if there were none."""
+    """Return the table of bytes by sender, receiver and stream; None without traffic."""
     rows = [
         (*way, stream or "(no record)", size_bytes)
         for node in nodes
@@ -90,7 +90,7 @@ def traffic_view(nodes: Sequence[NodeHealth]) -> Table | None:
 
 
 def _cores(node: NodeHealth) -> str:
-    """Return the cores of a node, and how many of them are busy."""
+    """Return the busy cores of a node, of all that it may use."""
     if node.cores is None:
         return ""
     busy = "" if node.busy_cores is None else f"{number(node.busy_cores)} of "
@@ -102,13 +102,16 @@ def _size(size_bytes: int) -> str:
 
 
 def _used(node: NodeHealth) -> str:
-    """Return how much of its memory is in use, by whatever runs there."""
+    """Return the memory in use on the node by all processes, and its limit."""
     used, limit = node.memory_used_bytes, node.memory_limit_bytes
     return "" if used is None or not limit else f"{used / limit:.0%} of {decimal(limit)}"
 
 
 def _offset(node: NodeHealth) -> str:
-    """Return how far its clock is ahead; nothing if that may as well be the way there."""
+    """Return the clock offset of the node; ±0 if it is within the measurement error.
+
+    The error is at most half of the round-trip time.
+    """
     offset_s, round_trip_s = node.clock_offset_s, node.round_trip_s
     if offset_s is None or round_trip_s is None:
         return ""

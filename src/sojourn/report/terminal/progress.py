@@ -13,7 +13,7 @@ from sojourn.registry import optional
 
 __all__ = ["loading_simulator", "working"]
 
-# A line that disappears sooner only flickers.
+# A line shown sooner would flicker during short commands.
 _SOON_S, _EVERY_S = 1.0, 0.5
 
 
@@ -23,8 +23,8 @@ def working(
 ) -> Iterator[Callable[[str], None]]:
     """Show *text* and the elapsed seconds on standard error, if that is a terminal.
 
-    It yields a function that sets the progress. The line appears after *soon_s*, changes every
-    *every_s*, and is removed at the end.
+    Yield a function that sets the progress. The line appears after *soon_s*, is updated every
+    *every_s*, and is erased at the end.
     """
     out, since_s, ended, progress = sys.stderr, monotonic(), Event(), ""
     if not out.isatty():
@@ -54,7 +54,10 @@ def working(
 
 @contextmanager
 def loading_simulator() -> Iterator[None]:
-    """Show that the simulator is loaded, and say what to install if numba is missing."""
+    """Show progress while the block imports the simulator.
+
+    Raise `BadInput` with the package to install if numba is missing.
+    """
     needs = optional("the simulator needs", "simulate", BadInput)
     with needs, working("loading the simulator"):
         yield

@@ -19,7 +19,7 @@ __all__ = ["show_begin", "show_comparison", "show_end", "trade_off"]
 
 
 def show_begin(stage: Stage, run: Run) -> None:
-    """Print what is rehearsed."""
+    """Print the heading: policy, load and the allocation to start with."""
     say(f"{stage.topology.name} · {run.policy}", "bold")
     say(
         f"{clock(stage.lasts_s)} of load; starts at {stage.rates.at(0.0):.4g} per s with "
@@ -33,7 +33,7 @@ def show_begin(stage: Stage, run: Run) -> None:
 def show_end(
     stage: Stage, run: Run, episodes: Sequence[Episode], rehearsal: Rehearsal | None
 ) -> None:
-    """Print the results; None as *rehearsal* if it was interrupted."""
+    """Print the score and the totals; *rehearsal* is None if it was interrupted."""
     say()
     if rehearsal is None:
         at_s = episodes[-1].observation.at_s if episodes else 0.0
@@ -57,7 +57,7 @@ def show_end(
 
 
 def show_comparison(stage: Stage, outcomes: Sequence[Outcome]) -> None:
-    """Print the results of each policy, and the front."""
+    """Print the results of each policy, and the Pareto front."""
     seeds = len(outcomes[0].scores)
     title = (
         f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "
@@ -84,7 +84,7 @@ def show_comparison(stage: Stage, outcomes: Sequence[Outcome]) -> None:
 
 
 def trade_off(outcomes: Sequence[Outcome]) -> str:
-    """Return the policies on the front, and what dominates the others."""
+    """Return the policies on the front, and for each other policy those that dominate it."""
     better = {outcome.policy: dominating(outcome, outcomes) for outcome in outcomes}
     front = ", ".join(name for name, others in better.items() if not others)
     dominated = ", ".join(

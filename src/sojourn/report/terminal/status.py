@@ -46,17 +46,17 @@ __all__ = [
 
 _EVERY_S = 1.0
 _MOST_DECISIONS = 6
-# A key is shown from this part of one processor's time on; from the second it is the limit.
+# The fraction of one processor's time from which a key is shown, and shown in yellow.
 _NOTABLE, _HOT = 0.5, 0.9
-# Columns of `ps` whose text may be long, and those that are left out if they are empty.
+# Columns of `ps` whose text may be long, and columns that are left out if they are empty.
 _WRAPPED = ("policy", "state", "warnings")
 _OPTIONAL = ("nodes", "warnings")
-# Columns of `top` that narrow terminals have no room for, the least important first.
+# Columns of `top` that are dropped on narrow terminals, the least important first.
 _DROPPED = ("sends to", "restarts", "longest", "service", "waits")
 
 
 def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
-    """Return what `ps --json` prints for an application, which is asked for its status."""
+    """Request the status of an application, and return the JSON of `ps` for it."""
     status: Status | None = None
     silent, waits_for = "", ""
     try:
@@ -81,7 +81,7 @@ def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
 
 
 def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table with a row for each: at least one."""
+    """Return the table of `ps`; there must be at least one row."""
     cells = [_cells(row) for row in rows]
     heads = [
         head
@@ -95,7 +95,7 @@ def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def cluster_view(row: Mapping[str, Any]) -> RenderableType:
-    """Return the nodes of an application, and what goes between them and the driver."""
+    """Return the nodes of an application, and their traffic with the driver."""
     nodes: Sequence[NodeHealth] = row["nodes"]
     if not nodes:
         return line(f"{row['name']} has no nodes: it runs on this machine")
@@ -106,7 +106,7 @@ def cluster_view(row: Mapping[str, Any]) -> RenderableType:
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the cells of an application, by the head of the column."""
+    """Return the cells of an application by column head."""
     return {
         "application": row["name"],
         "pid": str(row["pid"]),
@@ -122,7 +122,10 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
-    """Show a running application every second until Ctrl-C or its end; or *once*."""
+    """Show a running application *once*, or every second until it ends or Ctrl-C.
+
+    Without a terminal it is shown once.
+    """
 
     def view() -> RenderableType:
         try:
@@ -152,7 +155,7 @@ def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
 
 
 def status_view(status: Status, pid: int) -> RenderableType:
-    """Return what `top` shows; *pid* is the process of the application."""
+    """Return the view of `top`; *pid* is the process of the application."""
     head = f"{status.name} · pid {pid} · {clock(status.at_s)} · {status.processors} processors"
     lines: list[RenderableType] = [
         paragraph(head, "bold"),
@@ -184,7 +187,7 @@ def status_view(status: Status, pid: int) -> RenderableType:
 
 
 def _runs(waits_for: str) -> str:
-    """Return whether an application runs, or what its start waits for."""
+    """Return "running", or the reason why the application is still starting."""
     return f"starting: {waits_for}" if waits_for else "running"
 
 
@@ -216,7 +219,7 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> FittedTable:
 
 
 def _operator(name: str, operator: OperatorStatus) -> dict[str, Text]:
-    """Return the cells of an operator, by the head of the column."""
+    """Return the cells of an operator by column head."""
     wanted, running = operator.wanted, operator.running
     both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
     return {
@@ -234,7 +237,7 @@ def _operator(name: str, operator: OperatorStatus) -> dict[str, Text]:
 
 
 def _keys(operators: Mapping[str, OperatorStatus]) -> list[Text]:
-    """Return the keys that keep one processor busy in a notable part of the time."""
+    """Return a line for each operator whose hottest key takes much of one processor."""
     return [
         paragraph(
             f"key    {escaped(operator.key or 'one key')} keeps {operator.key_busy:.0%} of one "
@@ -298,7 +301,7 @@ def _text(value: float | None, said: Callable[[float], str]) -> Text:
 
 
 def _notices(status: Status) -> list[str]:
-    """Return the warnings of an application."""
+    """Return everything that needs the attention of a user."""
     health, away_s = status.health, status.health.no_broker_s
     away = "" if away_s is None else f"no broker has answered for {clock(away_s)}"
     known = (health.failure, away, *health.notices, status.warning)

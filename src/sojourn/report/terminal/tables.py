@@ -1,4 +1,4 @@
-"""The tables of plans, predictions, explanations and simulations."""
+"""Plans, predictions, explanations and simulations on the terminal."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -43,11 +43,11 @@ def show_prediction(prediction: Prediction) -> None:
 
 
 def show_simulated(topology: Topology, simulated: "Simulated") -> None:
-    """Print the simulated latency of an allocation, beside the predicted one."""
+    """Print the simulated latency of an allocation, next to the predicted one."""
     title = f"{simulated.name} · simulated, seed {simulated.seed}"
     _show_operators(title, simulated.operators, simulated.mean_s.value)
     try:
-        # in the simulator every processor has its own core
+        # the simulator gives every processor its own core, so predict the same
         alone = replace(topology, cores=None)
         predicted_s = _latencies(predict(alone, simulated.allocation))
     except (UnstableStation, HotKey):
@@ -87,7 +87,7 @@ def show_explanation(
 ) -> None:
     """Print why each operator has its number of processors, and the alternatives.
 
-    *plans* are those of Spark's queries, where they were asked for.
+    *plans* are Spark's query plans, if they were requested.
     """
     show_prediction(explanation.prediction)
     changes = (
@@ -128,7 +128,7 @@ def _key(operator: str, key: KeyExplanation) -> str:
 
 
 def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:
-    """Return the latencies by name; those of a simulation are intervals."""
+    """Return the latencies by name: seconds, or confidence intervals of a simulation."""
     whole = {"mean": of.mean_s, "completion": of.completion_mean_s, "std": of.std_s}
     return {**whole, **of.percentiles_s}
 
@@ -184,7 +184,7 @@ def _show_table(
 
 
 def _change(seconds: float) -> str:
-    # a gain of 0 is written as -0 s
+    # copysign, because a gain of 0 is printed as -0 s
     sign = "+" if copysign(1.0, seconds) > 0 else "-"
     return f"{sign}{duration(abs(seconds))}"
 

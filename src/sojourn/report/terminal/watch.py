@@ -1,4 +1,4 @@
-"""How a loop is shown: a line per change, live charts, or only progress."""
+"""Output while a loop runs: a line per change, live charts, or only progress."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,28 +16,28 @@ from sojourn.report.turns import Turn
 
 __all__ = ["Watch", "chosen", "lines", "picture", "progress"]
 
-# The least time between two refreshes: drawing may take longer than a turn.
+# The minimum time between two refreshes: drawing may take longer than a turn.
 _BETWEEN_S = 0.08
 
 Watch = AbstractContextManager[Callable[[Episode], None]]
-"""Yields a function that is called with each turn."""
+"""A context manager that yields a function to call with each turn."""
 
 
 @contextmanager
 def progress(text: str, lasts_s: float) -> Iterator[Callable[[Episode], None]]:
-    """Show *text* and the progress."""
+    """Show *text* and how much of *lasts_s* has passed."""
     with working(text) as far:
         yield lambda episode: far(f"{clock(episode.observation.at_s)} of {clock(lasts_s)}")
 
 
 @contextmanager
 def lines() -> Iterator[Callable[[Episode], None]]:
-    """Print each change, and each recommendation once."""
+    """Print a line for each change, and one for a repeated recommendation."""
     news = News()
 
     def show(episode: Episode) -> None:
         if news(episode):
-            # not through a console, which would print a line again after an interrupt
+            # not through a rich console: it would repeat the line after an interrupt
             typer.echo(change_text(episode).plain)
 
     yield show
@@ -46,9 +46,10 @@ def lines() -> Iterator[Callable[[Episode], None]]:
 def chosen(
     view: View, *, live: bool | None, as_json: bool, speed: float, instead: Watch
 ) -> Watch:
-    """Return live charts if *live*, or on a terminal if that is None; else *instead*.
+    """Return live charts if *live*, otherwise *instead*.
 
-    With JSON, charts are drawn on standard error.
+    If *live* is None, charts are chosen on a terminal, unless the output is JSON. With JSON,
+    charts are drawn on standard error.
     """
     by_itself = Console().is_terminal and not as_json
     if by_itself if live is None else live:
@@ -58,7 +59,7 @@ def chosen(
 
 @contextmanager
 def picture(view: View, speed: float, console: Console) -> Iterator[Callable[[Episode], None]]:
-    """Draw the view, with at most *speed* simulated seconds per second; 0: no limit."""
+    """Draw the view, at no more than *speed* simulated seconds per second; 0 is no limit."""
     news, live = News(), Live(view, console=console, auto_refresh=False)
     begun_s = drawn_s = monotonic()
 
