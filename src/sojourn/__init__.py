@@ -58,8 +58,8 @@ __all__ = [
     "parse_topology", "policy", "predict", "read_topology", "rehearse", "write_topology",
 ]  # fmt: skip
 
-# Imported at first use: a host that runs one operator needs neither the planner nor numpy,
-# and starts in a third of the time without them.
+# Imported at first use: a host needs neither the planner nor numpy, and starts in a third of
+# the time without them.
 _HOMES = {
     "sojourn.act.policy": ("Policy", "policy"),
     "sojourn.app.application": ("App",),

@@ -17,7 +17,7 @@ SojournError
 │   ├── ApplicationStarting      the application has not started yet
 │   ├── ApplicationStopped       a record, or too many failures, stopped the application
 │   ├── BrokerAway               no Kafka broker answers; the application waits
-│   ├── DiskFull                 a disk has no room; the application waits
+│   ├── DiskFull                 a disk is full; the application waits
 │   ├── NoJava                   Java is not found, or too old
 │   ├── JarsMissing              jars could not be downloaded
 │   ├── RegistryAway             the schema registry does not answer; records wait for it
@@ -75,7 +75,7 @@ class ApplicationStarting(EngineError):
 
     @property
     def stage(self) -> str:
-        """What the start is at."""
+        """The progress of the start."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class ApplicationStarting(EngineError):
 
 
 class ApplicationStopped(EngineError):
-    """The application stopped: an error policy asked for it, or too much failed."""
+    """The application stopped: an error policy required it, or too many failures occurred."""
 
 
 class BrokerAway(EngineError):
@@ -98,7 +98,7 @@ class BrokerAway(EngineError):
 
 
 class DiskFull(EngineError):
-    """A disk has no room for *what*: the application waits until there is some in *folder*."""
+    """A disk has no space for *what*; the application waits until *folder* has space."""
 
     def __init__(
         self, what: str, folder: str, problem: str = "No space left on device"
@@ -127,7 +127,7 @@ class NoJava(EngineError):
 
 
 class JarsMissing(EngineError):
-    """Jars could not be downloaded: *missing* names them, *said* says why."""
+    """The jars *missing* could not be downloaded; *said* is the reason."""
 
     def __init__(self, missing: tuple[str, ...], said: str) -> None:
         super().__init__(missing, said)
@@ -142,7 +142,7 @@ class JarsMissing(EngineError):
 
 
 class RegistryAway(EngineError):
-    """A schema registry does not answer; it is worth waiting for, up to *patience_s*."""
+    """A schema registry does not answer; callers may retry for *patience_s*."""
 
     def __init__(self, host: str, said: str, patience_s: float) -> None:
         super().__init__(host, said, patience_s)
@@ -232,7 +232,7 @@ class BadWorkload(BadInput):
 
 
 class UnknownName(BadInput):
-    """There is no strategy of this *kind*, such as a policy, of this name."""
+    """No strategy of this *kind*, such as a policy, has this *name*."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
         super().__init__(kind, name, known)
@@ -263,8 +263,8 @@ class UnstableStation(CannotBeDone):
 class HotKey(CannotBeDone):
     """One key has more records than one processor can serve.
 
-    It has a *part* of the records of the operator, which keep *busy* processors busy; *key* is
-    empty where it is not known.
+    *part* is its fraction of the operator's records, which keep *busy* processors busy. *key*
+    is empty if it is not known.
     """
 
     def __init__(self, operator: str, busy: float, part: float, key: str = "") -> None:
@@ -273,7 +273,7 @@ class HotKey(CannotBeDone):
 
     @property
     def said(self) -> str:
-        """Which key it is, and how busy it keeps one processor."""
+        """The key, its fraction of the records, and the load of that fraction."""
         who = f"the key {self.key}" if self.key else "one key"
         processors = "processor" if f"{self.busy:.3g}" == "1" else "processors"
         return escaped(
@@ -319,7 +319,7 @@ class TooFewProcessors(CannotBeDone):
 
 
 class BoundTooLow(CannotBeDone):
-    """The `max_processors` of an operator are fewer than needed to keep up."""
+    """The `max_processors` of an operator are fewer than it needs to keep up."""
 
     def __init__(self, operator: str, most: int, needed: int) -> None:
         super().__init__(operator, most, needed)
@@ -333,9 +333,9 @@ class BoundTooLow(CannotBeDone):
 
 
 class TargetBelowFloor(CannotBeDone):
-    """No number of processors reaches the target: without any waiting it is still missed.
+    """No number of processors reaches the target, because the latency is at least *floor_s*.
 
-    Or if records wait for nothing but others of their key: *hot* says which.
+    *hot* describes the hot key if the floor includes waiting for records of the same key.
     """
 
     def __init__(self, target: str, floor_s: float, hot: str = "") -> None:
@@ -381,7 +381,7 @@ class TargetOutOfReach(CannotBeDone):
 
 
 class TargetTooStrict(CannotBeDone):
-    """So many processors do not reach the target, and no more are tried."""
+    """The largest number of processors that is tried does not reach the target."""
 
     def __init__(self, target: str, reached_s: float, processors: int) -> None:
         super().__init__(target, reached_s, processors)

@@ -1,8 +1,8 @@
-"""Strategies by name: built-in ones, each a module of a package, or anything importable.
+"""Strategies by name: a built-in module of a package, or anything that can be imported.
 
-A name without a dot is a module of the package: to add one, add a file. The user's own are
-named `package.module:name`, or `package.module` for a module. What needs an optional
-dependency is imported inside `optional`, which says how to install it.
+A name without a dot is a module of the package, so a new file is a new strategy. Users name
+their own as `package.module:name`, or `package.module` for a module. Code that needs an
+optional dependency imports it inside `optional`, whose error says how to install it.
 """
 
 import re
@@ -29,12 +29,12 @@ def names(package: str) -> tuple[str, ...]:
 
 
 def is_outside(name: str) -> bool:
-    """Tell whether *name* is the user's own, and not built in."""
+    """Return whether *name* is a strategy of the user, not a built-in one."""
     return "." in name or ":" in name
 
 
 def find(package: str, kind: str, name: str) -> object:
-    """Return the module *name* of *package*, or what `find_outside` returns."""
+    """Return the module *name* of *package*, or else the user's strategy of this name."""
     known = names(package)
     if name in known:
         return import_module(f"{package}.{name}")
@@ -42,7 +42,7 @@ def find(package: str, kind: str, name: str) -> object:
 
 
 def find_outside(kind: str, name: str, known: tuple[str, ...]) -> object:
-    """Return what is at `package.module:name`, or the module at `package.module`.
+    """Return the object at `package.module:name`, or the module at `package.module`.
 
     Raise `UnknownName` with the *known* names if it does not exist, and `BadInput` if it
     cannot be imported.
@@ -77,7 +77,7 @@ def _failed(name: str, path: str, error: Exception) -> BadInput:
 
 @contextmanager
 def optional(what: str, extra: str, raised: type[SojournError] = EngineError) -> Iterator[None]:
-    """Say what to install where an import in here fails, as an error of class *raised*.
+    """Turn an `ImportError` in the block into *raised*, with the extra to install.
 
     >>> with optional("the broker needs", "spark"):
     ...     import confluent_kafkb

@@ -37,10 +37,10 @@ BAD_INPUT, CANNOT_BE_DONE = 2, 3
 
 
 class _Group(TyperGroup):
-    """Commands that report an error as one line and an exit status, without a traceback."""
+    """A group of commands that turns a `SojournError` into one line and an exit status."""
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
-        """Run the command."""
+        """Run the command, and map its errors to the exit status."""
         try:
             return super().invoke(ctx)
         except SojournError as error:
@@ -51,11 +51,11 @@ class _Group(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command that says how to choose an application where it takes no argument."""
+    """A command whose usage error names --app if an argument is unexpected."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Parse the arguments."""
-        ctx.allow_extra_args = True  # they are refused here
+        """Parse the arguments, and reject extra ones."""
+        ctx.allow_extra_args = True  # click would reject them without a hint
         extra = super().parse_args(ctx, args)
         if extra and not ctx.resilient_parsing:
             named = any(parameter.name == "app" for parameter in self.params)
@@ -130,9 +130,9 @@ for _extension in entry_points(group="sojourn.commands"):
 
 
 def main() -> None:
-    """Run the command line; a defect is printed with its traceback."""
+    """Run the command line; print the traceback of an unexpected error, escaped."""
     try:
         app(prog_name="sojourn")
-    except Exception:  # noqa: BLE001 - its text may be that of a record
+    except Exception:  # noqa: BLE001 - its text may contain a record, so escape it
         typer.echo(escaped_lines(format_exc().rstrip()), err=True)
         sys.exit(1)

@@ -83,7 +83,7 @@ def broker(
 
 
 def read_topics(texts: list[str]) -> Mapping[str, int]:
-    """Return the number of partitions of each topic: `frames:4`.
+    """Return the number of partitions of each topic, parsed from `frames:4`.
 
     >>> read_topics(["frames:4", "results:1"])
     {'frames': 4, 'results': 1}

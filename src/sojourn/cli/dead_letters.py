@@ -33,16 +33,17 @@ NOT_ALL = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letters:
-    """Selects the dead letters of an application that are newer than *since_s*."""
+    """A selection of the dead letters of an application."""
 
     app: str | None
     servers: str | None
     state: Path | None
     kafka: Mapping[str, str] = field(repr=False)  # may contain secrets
     since_s: float | None = None
+    """Only letters from this time on; None is all."""
 
     def opened(self) -> "DeadLetters":
-        """Return the dead letters of a running application, or of *app* on *servers*."""
+        """Connect to the dead letters of a running application, or of *app* on *servers*."""
         name, clients = kafka_of(self.app, self.servers, self.state)
         with optional("dead letters need", "spark"):
             from sojourn.spark.driver.kafka.dead_letters import DeadLetters  # noqa: PLC0415
@@ -69,7 +70,7 @@ def _read_letters(
     ] = None,
     kafka: KafkaOptions,
 ) -> Letters:
-    """Return what the options select."""
+    """Return the selection that the options make."""
     since_s = None if since is None else _read_since_s(since)
     return Letters(
         app=app, servers=bootstrap_servers, state=state, kafka=kafka, since_s=since_s
@@ -80,7 +81,7 @@ _LettersOptions = Annotated[Letters, Group(_read_letters)]
 
 
 def _read_since_s(text: str) -> float:
-    """Return the time of the first letter: `2h` ago, or 2026-01-31T12:00:00Z."""
+    """Return the time in `2h` (ago) or `2026-01-31T12:00:00Z`, in seconds since 1970."""
     try:
         return time() - read_duration_s(text.removesuffix("ago"))
     except BadTarget:

@@ -130,7 +130,7 @@ def feed(
 
 
 def read_feed_gaps(text: str) -> "tuple[Gaps, int]":
-    """Return the pattern of arrivals, and how many arrive at once.
+    """Return the pattern of arrivals, and the number of records per arrival.
 
     >>> read_feed_gaps("uniform"), read_feed_gaps("batches:10"), read_feed_gaps("0.28")
     (('uniform', 1), ('poisson', 10), (0.28, 1))
@@ -150,7 +150,7 @@ def read_feed_gaps(text: str) -> "tuple[Gaps, int]":
 def _rates(
     app: App, texts: Sequence[str], trace: Rates | None
 ) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return the points of time and rate of each source."""
+    """Return the load of each source as points of time and rate."""
     sources = list(app.samples or app.sources)
     if not texts and trace is None:
         raise BadInput("no rate is given; write --rate 13, or --trace rates.csv")

@@ -1,4 +1,4 @@
-"""`sojourn history`: what a loop measured, what it did and why, and the effect."""
+"""`sojourn history`: measurements and decisions of a run, with reasons and effects."""
 
 from collections import deque
 from collections.abc import Iterator

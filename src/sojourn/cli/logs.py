@@ -1,4 +1,4 @@
-"""`sojourn logs`: the logs of operators."""
+"""`sojourn logs`: the logs of operators, on this machine or a node."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -90,13 +90,13 @@ def logs(
             f"no line of {untimed} begins with a time; -n 20 shows the last lines", err=True
         )
     if state is None and node is None and not follow:
-        with suppress(SojournError):  # one that does not answer has logs, too
+        with suppress(SojournError):  # without an answer, print no hint
             if hint := node_logs_hint(ask_status(*find(app)).health.nodes):
                 typer.echo(hint, err=True)
 
 
 def _folder(app: str | None, state: Path | None, node: str | None) -> Path:
-    """Return the folder with the logs that were asked for."""
+    """Return the folder with the selected logs."""
     if node is not None:
         if state is not None:
             raise BadInput(
@@ -108,7 +108,7 @@ def _folder(app: str | None, state: Path | None, node: str | None) -> Path:
 
 
 def _read_since_s(text: str) -> float:
-    """Return the time of the first line to print: `5m` ago, or 2026-01-31T12:00:00Z."""
+    """Return the time in `5m` (ago) or `2026-01-31T12:00:00Z`, in seconds since 1970."""
     if (at_s := time_s(text)) is not None:
         return at_s
     try:

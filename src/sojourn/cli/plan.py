@@ -1,4 +1,4 @@
-"""`sojourn plan`, `predict` and `explain`: processors, their latency, and why so many."""
+"""`sojourn plan`, `predict` and `explain`: allocations, their latency and the reasons."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def _read_model(
         ),
     ] = "gigk",
 ) -> str:
-    """Return the name of the station model, having checked that it exists."""
+    """Return the name of the station model. Raise `UnknownName` if it does not exist."""
     import_from_here(model)
     station(model)
     return model

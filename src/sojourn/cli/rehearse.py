@@ -97,7 +97,8 @@ def rehearse(
         Interrupts() as interrupts,
         nullcontext() if history is None else HistoryFile(history) as file,
     ):
-        # an exception amid compiled code may end the process: it waits for the turn's end
+        # an exception inside compiled code may end the process: raise KeyboardInterrupt only
+        # while a turn is shown, and otherwise at its end
         interrupts.breaks = lambda: showing
         if file is not None:
             file.begin(run)
@@ -115,7 +116,7 @@ def rehearse(
             if interrupts.times:
                 raise KeyboardInterrupt
 
-        # after an interrupt, the results so far are printed
+        # after an interrupt, the results so far are still printed
         with suppress(KeyboardInterrupt), watch as show:
             done = rehearsal.rehearse(
                 stage, decides, start=run.plan, seed=seed, active=not passive, turn=turn

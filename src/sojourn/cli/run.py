@@ -113,7 +113,7 @@ def run(
     begin = read_allocation(",".join(start)) if start else {}
     cores = spark.expected_cores if engine == "spark" else None
     most, notes = bounded(what.topology, begin, max_processors, cores)
-    read_placement(placement)  # a bad one is refused before anything starts
+    read_placement(placement)  # raises if it is unknown, before anything starts
     settings = RunSettings(
         name=what.app.name,
         address=address,
@@ -152,7 +152,10 @@ def run(
 def _engine_settings(
     engine: str, spark: SparkSettings, load: OfferedLoad, what: Assumptions, address: str
 ) -> object:
-    """Return the settings of *engine*, with the load of the trace, if there is one."""
+    """Return the settings of *engine*, including the load of a trace.
+
+    Raise `BadInput` if there is a trace that the engine cannot generate.
+    """
     if engine == "spark":
         return replace(spark, load=load.by_source(what.app, address))
     if engine == "simulator":
@@ -165,7 +168,7 @@ def _engine_settings(
 
 
 def _since_midnight_s() -> float:
-    """Return the time of day."""
+    """Return the local time of day."""
     now = datetime.now().astimezone()
     return 3600.0 * now.hour + 60.0 * now.minute + now.second
 

@@ -1,4 +1,4 @@
-"""`sojourn state`: what the functions of an application keep for each key."""
+"""`sojourn state`: the state that operators keep for each key; backup and export."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -79,7 +79,7 @@ def set_goal(
 
 def _tell(app: str | None, request: dict[str, Any]) -> None:
     folder, entry = find(app)
-    # under sudo, the user who called it
+    # under sudo, record the user who called it
     by = os.environ.get("SUDO_USER") or os.environ.get("LOGNAME") or os.environ.get("USER", "")
     said = ask(folder, entry, request | {"by": by})["said"]
     typer.echo(escaped_lines(f"{entry.name}: {said}"))

@@ -1,4 +1,4 @@
-"""`sojourn top` and `ps`: running applications, and the state of one."""
+"""`sojourn top` and `ps`: running applications, and the status of one."""
 
 from typing import Annotated
 

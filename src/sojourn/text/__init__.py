@@ -1,4 +1,8 @@
-"""Text and values from outside, made fit for a terminal, for JSON and for messages."""
+"""Untrusted text, escaped for terminals, JSON and error messages.
+
+A terminal executes control characters in records, names and errors, so all output that may
+contain text from outside goes through one of these functions.
+"""
 
 import json
 import re
@@ -6,16 +10,16 @@ from reprlib import Repr
 
 __all__ = ["escaped", "escaped_json", "escaped_lines", "printable", "shown"]
 
-# Newlines are between values: those in text are escaped already.
+# Newlines only separate values: newlines in strings are escaped already.
 _OTHERS = re.compile(r"[^ -~\n]")
-# A list may contain itself, or be nested very deeply.
+# reprlib limits the depth: a list may contain itself, or be nested very deeply.
 _SHORT = Repr()
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict = 3, 20, 20
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 5000
 
 
 def escaped(text: str) -> str:
-    r"""Return *text* with unprintable characters escaped: a terminal may execute them.
+    r"""Return *text* with unprintable characters escaped.
 
     >>> print(escaped("a\x1b[2Jb"))
     a\x1b[2Jb
@@ -24,7 +28,7 @@ def escaped(text: str) -> str:
 
 
 def escaped_lines(text: str) -> str:
-    r"""Return *text* with unprintable characters escaped, but for its newlines.
+    r"""Return *text* with unprintable characters escaped, except newlines.
 
     >>> print(escaped_lines("ValueError: \x1b[2J\n  line 7"))
     ValueError: \x1b[2J
@@ -34,7 +38,7 @@ def escaped_lines(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""Return a JSON document that means the same and has no unprintable character in text.
+    r"""Return an equal JSON document in which strings have no unprintable character.
 
     >>> print(escaped_json('{"said": "\x9b2J"}'))
     {"said": "\u009b2J"}
@@ -43,15 +47,15 @@ def escaped_json(text: str) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Return *text* with spaces for unprintable characters, which a terminal may execute."""
+    """Return *text* with unprintable characters replaced by spaces, except those in *keep*."""
     return "".join(c if c.isprintable() or c in keep else " " for c in text)
 
 
 def shown(value: object) -> str:
-    """Return *value* as it is shown in an error, shortened."""
+    """Return the repr of *value* for an error message, at most 60 characters."""
     try:
         text = _SHORT.repr(value)
-    except ValueError:  # an integer of more digits than Python is willing to print
+    except ValueError:  # an integer with more digits than sys.get_int_max_str_digits()
         text = "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -1,4 +1,4 @@
-"""The options that several commands share: their declarations and parsers."""
+"""Options that several commands share: declarations and parsers."""
 
 from typing import Annotated
 

@@ -35,7 +35,7 @@ def _read_rates(
         ),
     ] = None,
 ) -> dict[str, float]:
-    """Return the rates of sources."""
+    """Return the rate of each source."""
     return read_rate_options(rate)
 
 
@@ -43,7 +43,7 @@ RateOptions = Annotated[dict[str, float], Group(_read_rates)]
 
 
 def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:
-    """Return the rates of sources: `payments=40`.
+    """Return the rate of each source, parsed from `payments=40`.
 
     >>> read_rate_options(["payments=40", "refunds=0.5"])
     {'payments': 40.0, 'refunds': 0.5}

@@ -28,7 +28,7 @@ MostOption = Annotated[int | None, Option(min=1, help="Maximum number of process
 
 
 def read_allocation(text: str) -> dict[str, int]:
-    """Return an allocation: `extract=10,match=11`.
+    """Return an allocation, parsed from `extract=10,match=11`.
 
     >>> read_allocation("extract=10, match=11")
     {'extract': 10, 'match': 11}

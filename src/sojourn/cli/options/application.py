@@ -31,7 +31,7 @@ AnyAppOption = Annotated[
 
 
 def app_hint(text: str) -> str:
-    """Return how to choose the application *text*; empty if there is none of this name."""
+    """Return a hint to write --app, if *text* is the name of an application; otherwise ""."""
     if text not in known_applications():
         return ""
     return f"; {text} is an application: write --app {text}"

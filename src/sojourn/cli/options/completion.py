@@ -34,7 +34,7 @@ _FILES = (".yaml", ".yml", ".json")
 
 
 def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return the completion of *names*; there are none if they cannot be found out."""
+    """Return a completion function for *names*; it completes nothing if *names* fails."""
 
     def complete(incomplete: str) -> list[str]:
         with suppress(SojournError, OSError):
@@ -51,7 +51,7 @@ placers = completing(placer_names)
 
 
 def operators(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete operators of the running application."""
+    """Complete the operators of the running application."""
 
     def known() -> Iterable[str]:
         return ask_status(*find(ctx.params.get("app"))).operators
@@ -60,7 +60,7 @@ def operators(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete nodes of the running application."""
+    """Complete the nodes of the running application."""
 
     def known() -> Iterable[str]:
         return (node.name for node in ask_status(*find(ctx.params.get("app"))).health.nodes)
@@ -69,7 +69,7 @@ def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def operators_to_scale(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete operators that have no processors on the command line yet, as `match=`."""
+    """Complete the operators that are not on the command line yet, as `match=`."""
     given = {text.partition("=")[0] for text in ctx.params.get("processors") or ()}
     return [f"{name}=" for name in operators(ctx, incomplete) if name not in given]
 
@@ -106,7 +106,7 @@ def operators_with_state(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def policy_list(incomplete: str) -> list[str]:
-    """Complete the last policy of a list: `drs,static`."""
+    """Complete the last policy of a list such as `drs,static`."""
     before, comma, last = incomplete.rpartition(",")
     there = before.split(",")
     return [

@@ -14,7 +14,7 @@ from sojourn.service.engines import names
 
 __all__ = ["EngineOption"]
 
-# Options of one engine; with another engine they are refused.
+# Options that only one engine has; with another engine they are an error.
 _ONLY = {"spark": option_names(SparkEngineOptions), "simulator": ("rate",)}
 
 
@@ -31,7 +31,7 @@ def _read_engine(
         ),
     ] = "spark",
 ) -> str:
-    """Return the name of the engine. Raise `BadInput` if an option is for another one."""
+    """Return the name of the engine. Raise `BadInput` if an option is for another engine."""
     import_from_here(engine)
     for owner, options in _ONLY.items():
         for name in options:

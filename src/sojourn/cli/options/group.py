@@ -18,13 +18,17 @@ __all__ = ["Group", "expanded", "option_names"]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The options that are the parameters of *read*, which returns one value."""
+    """A group of options: the parameters of *read*, which turns them into one value."""
 
     read: Callable[..., Any]
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *command* with each group replaced by its options."""
+    """Return *command* with each group replaced by its options.
+
+    typer reads the options from the signature, so the result has one in which the parameters
+    of the group stand in place of the group. A group may contain groups.
+    """
     given, groups = list[Parameter](), dict[str, Callable[..., Any]]()
     for parameter in signature(command).parameters.values():
         group = _group(parameter.annotation)
@@ -48,7 +52,7 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def option_names(group: object) -> tuple[str, ...]:
-    """Return the names of the parameters of a group; none if it is no group.
+    """Return the names of the options of a group; empty for anything else.
 
     >>> from sojourn.cli.options.kafka import KafkaOptions
     >>> option_names(KafkaOptions)

@@ -63,7 +63,7 @@ def _read_master(
         ),
     ] = None,
 ) -> Master:
-    """Return where Spark runs."""
+    """Return the master of Spark, with its settings and files."""
     files = tuple(Path(name.strip()) for name in (py_files or "").split(",") if name.strip())
     return Master(url=master, spark=read_conf(conf or ()), py_files=files)
 
@@ -96,7 +96,7 @@ def _read_nodes(
         Option(min=1, help="Cluster: processors per executor (default: its cores)."),
     ] = None,
 ) -> _Nodes:
-    """Return how many nodes there may be."""
+    """Return the bounds of the number of nodes."""
     return _Nodes(min_nodes, max_nodes, processors_per_node)
 
 
@@ -171,7 +171,7 @@ def _read_spark(
         Option("--encrypt", help="Encrypt connections between hosts and executors (TLS)."),
     ] = False,
 ) -> SparkSettings:
-    """Return the settings of the engine."""
+    """Return the settings of the engine. Raise `BadInput` if options conflict."""
     if broker_port is not None and bootstrap_servers is not None:
         raise BadInput(
             f"--broker-port {broker_port} is the port of Sojourn's own broker, and "

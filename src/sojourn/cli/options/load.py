@@ -1,4 +1,4 @@
-"""The load of `run`: a trace that is played, or rates of sources."""
+"""The load of `run`: a trace to generate, or rates of sources."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,16 @@ __all__ = ["LoadOptions", "OfferedLoad"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedLoad:
-    """The *rates* of sources on the simulator, and the *trace* of all sources together."""
+    """The load of an application."""
 
     rates: Mapping[str, float]
+    """Records per second of each source, on the simulator."""
     trace: Rates | None
+    """Roots per second over time, all sources together."""
 
     @property
     def lasts_s(self) -> float:
-        """The end of the trace; without one there is no end."""
+        """The length of the trace; infinite without one."""
         return inf if self.trace is None else self.trace.points[-1][0]
 
     def among(self, arrivals: Sequence[Arrival]) -> dict[str, Rates]:
@@ -39,7 +41,10 @@ class OfferedLoad:
         return {} if self.trace is None else self.trace.among(arrivals)
 
     def by_source(self, app: App, address: str) -> dict[str, tuple[tuple[float, float], ...]]:
-        """Return the points of the trace by source; those of an application share it equally.
+        """Return the points of the trace by source.
+
+        The sources of an application share it equally, those of a topology file in proportion
+        to their rates.
 
         Raise `BadApplication` if a source has no samples that could be sent.
         """
@@ -51,7 +56,7 @@ class OfferedLoad:
         from sojourn.spark.driver.load.samples import load_sources  # noqa: PLC0415 - optional
 
         each = dict.fromkeys(app.sources, self.trace.times(1 / len(app.sources)).points)
-        load_sources(app, address, each)  # checked before anything starts
+        load_sources(app, address, each)  # only for its checks: fail before anything starts
         return each
 
 
@@ -75,7 +80,7 @@ def _read_load(
         ),
     ] = None,
 ) -> OfferedLoad:
-    """Return the load that the options describe."""
+    """Return the load, with the trace read from its file."""
     return OfferedLoad(
         rates=read_rate_options(rate),
         trace=None if trace is None else read_rates(trace, times=times, faster=faster),

@@ -1,4 +1,4 @@
-"""Nodes that come and go on the simulator: `--max-nodes` and what belongs to it."""
+"""Simulated nodes: `--max-nodes` and the options that need it."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,7 +15,7 @@ __all__ = ["SimulatedNodeOptions", "SimulatedNodes"]
 
 @dataclass(frozen=True, slots=True)
 class SimulatedNodes:
-    """The bounds of nodes, and how long one takes to come."""
+    """The bounds of the number of nodes, and the time to add one."""
 
     bounds: NodeBounds
     adding_s: float
@@ -39,7 +39,7 @@ def _read_nodes(
         str, Option(metavar="TIME", help="How long a node takes to come.")
     ] = "30s",
 ) -> SimulatedNodes | None:
-    """Return the nodes; None if they are always the same."""
+    """Return the nodes; None if their number is fixed."""
     if max_nodes is None:
         return None
     if processors_per_node is None:

@@ -21,6 +21,6 @@ NewPlacementOption = Annotated[str | None, _OPTION]
 
 
 def read_placement(name: str) -> Placer:
-    """Return the placer of this name, which may be in the current folder."""
+    """Return the placer of this name; a user's own may be in the current folder."""
     import_from_here(name)
     return placer(name)

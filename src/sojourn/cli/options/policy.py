@@ -58,7 +58,7 @@ def _read_policy(
     import_from_here(policy)
     settings = [read_setting(f"--set {shown(text)}", text) for text in set_ or ()]
     for source, option, time in (("--t-ra", "t_ra_s", t_ra), ("--drain", "drain_s", drain)):
-        if time is not None:  # here the unit is required
+        if time is not None:  # unlike --set, these options require a unit
             settings.append(Setting(source, option, str(read_duration_s(time))))
     settings += [Setting("--quiet-hours", "quiet", text) for text in quiet_hours or ()]
     if forecast:

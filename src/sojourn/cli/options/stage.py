@@ -52,15 +52,21 @@ EveryOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """How a trace is played, the interval of the loop, the cost of a change, and nodes."""
+    """The settings of a rehearsal: trace, interval of the loop, cost of changes, nodes."""
 
     times: float
+    """A factor of the rates."""
     faster: float
+    """A factor by which the trace is compressed in time."""
     every_s: float
+    """Time between two turns of the loop."""
     window_s: float
+    """Length of the windows whose latency is compared with the target."""
     pause_s: float
+    """Pause of an operator when its processors change."""
     placer: Placer
     nodes: SimulatedNodes | None
+    """None if the number of nodes is fixed."""
 
     def stage(
         self,
@@ -72,7 +78,7 @@ class Play:
         workload: Workload,
         midnight_s: float = 0.0,
     ) -> "Stage":
-        """Return the stage for policies. Raise `BadInput` if numba is missing."""
+        """Return the stage of a rehearsal. Raise `BadInput` if numba is missing."""
         with loading_simulator():
             from sojourn.simulate.rehearsal import Stage  # noqa: PLC0415 - numba is optional
         return Stage(
@@ -109,7 +115,7 @@ def _read_play(
     placement: PlacementOption = DEFAULT,
     nodes: SimulatedNodeOptions,
 ) -> Play:
-    """Return what the options say."""
+    """Return the settings of a rehearsal."""
     return Play(
         times=times,
         faster=faster,
@@ -142,7 +148,7 @@ def _read_shapes(
         ),
     ] = "renewal",
 ) -> Callable[[Topology], Workload]:
-    """Return the workload of a topology."""
+    """Return a function that makes the workload of a topology."""
     shape = Service(shape=cast("ServiceShape", service))
     return partial(Workload.everywhere, service=shape, gaps=Gaps.read(gaps))
 
