@@ -1,4 +1,4 @@
-"""Results of several policies on the same load and seeds, and the Pareto front of them."""
+"""Results of several policies on the same load and seeds, and their Pareto front."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ def outcomes(
 
 
 def dominating(outcome: Outcome, others: Iterable[Outcome]) -> list[str]:
-    """Return the policies with no more time outside and no more processor-hours.
+    """Return the policies that dominate *outcome*: no more time outside, nor processor-hours.
 
     A policy with equal means in both does not dominate.
     """

@@ -44,6 +44,7 @@ def serve_metrics(port: int, status: Callable[[], Status | None]) -> Iterator[WS
     *status* returns None until the application has started.
     Raise `EngineError` if the port is not available.
     """
+    # not the global registry, which has metrics of the Python process
     registry = CollectorRegistry()
     registry.register(_StatusCollector(status))
     try:

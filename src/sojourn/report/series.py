@@ -153,12 +153,15 @@ class Course:
 
     def aim_at(self, target: Target) -> None:
         """Use another target from now on; measurements of another statistic are dropped."""
+        # points keep no distributions, so another statistic cannot be computed
         if self.target and target.statistic != self.target.statistic:
             self.points = deque(replace(each, measured_s=nan) for each in self.points)
         self.target = target
 
     def operators(self) -> dict[str, list[OperatorPoint]]:
         """Return the points of each operator; of many, the smallest are summed as others."""
+        # an operator is large by its highest number of processors, so that the selection is
+        # the same for all points
         most: dict[str, float] = {}
         for each in self.points:
             for name, operator in each.operators.items():

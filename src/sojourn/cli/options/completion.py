@@ -37,6 +37,7 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
     """Return a completion function for *names*; it completes nothing if *names* fails."""
 
     def complete(incomplete: str) -> list[str]:
+        # a traceback in the middle of a command line would be worse than no completion
         with suppress(SojournError, OSError):
             return [name for name in names() if name.startswith(incomplete)]
         return []

@@ -10,7 +10,7 @@ from sojourn.report.text import number
 
 __all__ = ["Drawn", "Scale", "draw", "joined", "shading", "steps", "thinned", "time_ticks"]
 
-# More points per curve make no visible difference on a screen, and the page slow to open.
+# More points per curve are not visible on a screen, and the page would open slowly.
 _MOST_POINTS = 1000
 # The top of a linear scale, relative to the highest value.
 _ROOM = 1.08

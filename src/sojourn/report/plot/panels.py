@@ -90,6 +90,7 @@ def draw_rows(picture: Any, panels: Sequence[Panel]) -> Any:  # noqa: ANN401 - m
     rows = picture.subplots(len(panels), sharex=True, gridspec_kw={"height_ratios": ratios})
     known = [x for panel in panels for each in panel.series for x in map(float, each.x)]
     since, until = min(known), max(known)
+    # the largest unit of which the whole range has enough
     scale, unit, _ = next(u for u in _UNITS if until - since >= u[0] * u[2])
     for number, (axes, panel) in enumerate(zip(rows, panels, strict=True)):
         _draw(axes, panel, scale=scale, named=number == 0)

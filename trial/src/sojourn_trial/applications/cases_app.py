@@ -1,7 +1,7 @@
-"""Small applications for `spark_cases.py`; what they make of a record follows from its content.
+"""Small applications for `spark_cases.py`, whose results depend only on the input.
 
 `open_roots`: some records take seven batches of 5 s. `idle`: two sources, one of which may be
-quiet. `fan_out`: a root says itself how many records are made of it.
+idle. `fan_out`: a field of the root determines the number of records derived from it.
 """
 
 import time
@@ -9,7 +9,7 @@ import time
 import sojourn as sj
 
 LONG_S, WORK_S, LONG_EVERY = 35.0, 0.01, 5
-"""Of every fifth root one record takes long; all others take little."""
+"""One record of every fifth root takes `LONG_S`; all others take `WORK_S`."""
 
 _HALF = "number long, half int"
 _PIECE = "number long, place long"
@@ -20,7 +20,7 @@ fan_out = sj.App("fan-out")
 
 
 def is_long(number, half):
-    """Tell whether a record of a root takes longer than many batches."""
+    """Return whether a record takes several batches."""
     return number % LONG_EVERY == 0 and half == 1
 
 
@@ -31,14 +31,14 @@ def is_long(number, half):
     service_s=WORK_S,
 )
 def halve(number):
-    """Make two of one: what came of a root is not all done at the same time."""
+    """Derive two records from a root, which complete at different times."""
     yield number, 0
     yield number, 1
 
 
 @open_roots.operator(reads=halve, emits=_HALF, service_s=LONG_S / (2 * LONG_EVERY))
 def linger(number, half):
-    """Take seven batches, or next to nothing."""
+    """Take seven batches, or hardly any time."""
     time.sleep(LONG_S if is_long(number, half) else WORK_S)
     yield number, half
 
@@ -56,13 +56,13 @@ open_roots.sink(linger, name="linger-once", deduplicate=True)
     service_s=1e-3,
 )
 def merge(stream, record):
-    """Say where a record comes from."""
+    """Add the source to the record."""
     yield stream, record[0]
 
 
 @idle.operator(reads=merge, emits="source string, number long", service_s=1e-3)
 def pass_on(source, number):
-    """Pass it on."""
+    """Emit the record unchanged."""
     yield source, number
 
 
@@ -77,14 +77,14 @@ idle.sink(pass_on)
     on_error="dead_letter",
 )
 def spread(number, width):
-    """Make as many records as the root says."""
+    """Emit *width* records."""
     for place in range(width):
         yield number, place
 
 
 @fan_out.operator(reads=spread, emits=_PIECE, service_s=1e-4)
 def keep(number, place):
-    """Pass it on."""
+    """Emit the record unchanged."""
     yield number, place
 
 

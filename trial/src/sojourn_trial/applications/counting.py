@@ -1,6 +1,6 @@
-"""An application that counts by key in a loop, behind another part: for kills and exact counts.
+"""An application that counts by key in a loop, in its second part: for trials with kills.
 
-What becomes of a record follows from its content alone, so `expected` tells it beforehand.
+The results depend only on the content of the records, so `expected` can compute them.
 """
 
 import json
@@ -17,22 +17,24 @@ _RECORD = "number long, key string, round int"
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """Records of the keys *key_of*, some of which go round or ask for a reminder.
-
-    *again*, *reminded* and *slow* are the shares that go round the loop once more, that ask for
-    a reminder *within_s*, and that take *slow_s*; the others take *work_s*. Of the streams
-    *once* there are deduplicated sinks.
-    """
+    """The settings of the application, and its operators."""
 
     name: str
     key_of: Callable[[int, int], str]
+    """The key of a record, from the number of its root and its round."""
     again: float
+    """The fraction of records that goes round the loop once more."""
     reminded: float
+    """The fraction of records that sets a reminder."""
     within_s: float
+    """The maximum delay of a reminder."""
     work_s: float = 0.0
+    """The time of most records."""
     slow: float = 0.0
+    """The fraction of records that takes *slow_s*."""
     slow_s: float = 0.0
     once: tuple[str, ...] = ("counted", "totals", "reminded")
+    """Streams with a deduplicated sink."""
 
     def app(self):
         """Return the application."""
@@ -66,11 +68,11 @@ class Counting:
         return app
 
     def enter(self, number, key):
-        """Let roots in: a part of its own, which writes again what was not committed."""
+        """Pass roots on. This is a part of its own, which repeats uncommitted writes."""
         yield number, key, 0
 
     def count(self, state, _stream, record):
-        """Count what comes by key, and send some of it round, with another key."""
+        """Count records by key, and send a fraction round the loop with another key."""
         if state.reminded is not None:
             state["reminded"] += 1
             yield "reminded", (*record, state.reminded.note)
@@ -89,7 +91,7 @@ class Counting:
             yield "again", (number, self.key_of(number, turn + 1), turn + 1)
 
     def expected(self, entered):
-        """Return what sinks have in the end, of the roots that have *entered*."""
+        """Return the final content of each sink, given the roots that have *entered*."""
         counted = list(self._counted(entered))
         numbers = Counter(key for _, key, _ in counted)
         streams = {
@@ -104,7 +106,7 @@ class Counting:
         return {"counted": counted, **{f"{name}-once": streams[name] for name in self.once}}
 
     def expected_states(self, entered):
-        """Return the state of each key in the end, by the operator that keeps it."""
+        """Return the final state of each key, by operator."""
         numbers, sums, asked = Counter(), Counter(), Counter()
         for number, key, turn in self._counted(entered):
             numbers[key] += 1

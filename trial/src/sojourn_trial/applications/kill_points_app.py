@@ -1,4 +1,4 @@
-"""As `state_app`, with reminders that come soon: for `spark_kill_points.py`."""
+"""`state_app` with short reminders, for `spark_kill_points.py`."""
 
 from dataclasses import replace
 

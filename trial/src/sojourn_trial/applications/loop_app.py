@@ -1,6 +1,6 @@
 """An application with a split, a join, a loop and a broadcast, for `spark_loop.py`.
 
-What becomes of a record follows from its content alone, so it can be told beforehand.
+The results depend only on the content of the records, so they can be computed in advance.
 """
 
 import time
@@ -9,9 +9,9 @@ from hashlib import blake2b
 import sojourn as sj
 
 BACK = 0.3
-"""The share of records that the join sends back."""
+"""The fraction of records that the join sends back."""
 TWICE = 0.5
-"""The share of roots that go to the right twice."""
+"""The fraction of roots that the split sends to the right twice."""
 WORK_S = 0.002
 
 _RECORD = "number long, path string, depth int, photo binary"
@@ -22,18 +22,18 @@ again = app.stream("again", schema=_RECORD)
 
 
 def drawn(*content):
-    """Return a number from 0 to 1 that only the content decides."""
+    """Return a pseudo-random number from 0 to 1 that depends only on the content."""
     digest = blake2b(repr(content).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
 
 def paths(number):
-    """Return the ways on which a root goes from the split to the join."""
+    """Return the paths of a root from the split to the join."""
     return ["left", "right", "twice"] if drawn(number) < TWICE else ["left", "right"]
 
 
 def goes_back(number, path, depth):
-    """Tell whether the join sends a record back."""
+    """Return whether the join sends a record back."""
     return drawn(number, path, depth) < BACK
 
 
@@ -44,7 +44,7 @@ def goes_back(number, path, depth):
     service_s=WORK_S,
 )
 def split(number, photo):
-    """Send a root both ways, and some twice to the right."""
+    """Send a root to both sides, and some roots to the right twice."""
     time.sleep(WORK_S)
     for path in paths(number):
         yield ("left" if path == "left" else "right"), (number, path, 0, photo)
@@ -52,14 +52,14 @@ def split(number, photo):
 
 @app.operator(reads=[split["left"], again], emits=_RECORD, service_s=WORK_S)
 def left_side(_stream, record):
-    """Pass on what comes from the split, and what comes back."""
+    """Pass on records from the split and from the join."""
     time.sleep(WORK_S)
     yield record
 
 
 @app.operator(reads=split["right"], emits=_RECORD, service_s=WORK_S)
 def right_side(number, path, depth, photo):
-    """Pass on."""
+    """Pass on records from the split."""
     time.sleep(WORK_S)
     yield number, path, depth, photo
 
@@ -71,7 +71,7 @@ def right_side(number, path, depth, photo):
     service_s=WORK_S,
 )
 def join(_stream, record):
-    """Let a record go, or send it back, one level deeper."""
+    """Send a record back, one level deeper, or to the sink."""
     time.sleep(WORK_S)
     number, path, depth, photo = record
     if goes_back(number, path, depth):
@@ -82,7 +82,7 @@ def join(_stream, record):
 
 @app.operator(reads=split["left"].broadcast(), emits="number long", service_s=WORK_S)
 def audit(number, _path, _depth, _photo):
-    """Note the roots, at every processor."""
+    """Emit the number of each root, at every processor."""
     time.sleep(WORK_S)
     yield (number,)
 

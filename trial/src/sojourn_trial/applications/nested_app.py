@@ -1,6 +1,6 @@
-"""Two loops, one in the other, keys, and a sink without twins: for kills and exact counts.
+"""Two nested loops, keys, and a deduplicated sink: for trials with kills.
 
-What becomes of a record follows from its content alone, so `results` tells it beforehand.
+The results depend only on the content of the records, so `results` can compute them.
 """
 
 import time
@@ -9,9 +9,9 @@ import sojourn as sj
 from sojourn_trial.applications.loop_app import drawn
 
 INNER, OUTER, TWINS = 0.25, 0.15, 0.2
-"""The shares of records that go round the inner and the outer loop, and of roots that split."""
+"""The fractions of records that go round the inner and the outer loop, and of split roots."""
 SLOW, SLOW_S, WORK_S = 0.01, 6.0, 0.005
-"""The share of records that take longer than a batch, and what all others take."""
+"""The fraction of records that take longer than a batch, their time, and that of the others."""
 KEYS = 12
 ALLOCATION = {"enter": 2, "work": 8, "judge": 2}
 
@@ -29,7 +29,7 @@ def key_of(number):
 
 
 def turn(record):
-    """Return where a record goes from the judge, and what it is then."""
+    """Return the stream on which the judge emits a record, and the record that it emits."""
     number, key, part, inner_, outer_ = record
     way = drawn(*record)
     if way < INNER:
@@ -45,7 +45,7 @@ def parts(number):
 
 
 def results(number):
-    """Yield what a root comes to."""
+    """Yield the results of a root."""
     for part in parts(number):
         way, record = turn((number, key_of(number), part, 0, 0))
         while way != "done":
@@ -54,7 +54,7 @@ def results(number):
 
 
 def expected(entered):
-    """Return what the sinks have in the end, of the roots that have *entered*."""
+    """Return the final content of each sink, given the roots that have *entered*."""
     done = [result for number, _ in entered for result in results(number)]
     return {"stamped": entered, "done": done, "done-once": done}
 
@@ -66,7 +66,7 @@ def expected(entered):
     service_s=WORK_S,
 )
 def enter(stream, record):
-    """Split a root, and note it; let in again what comes round the outer loop."""
+    """Split a root, and emit it to a sink; pass on records of the outer loop."""
     time.sleep(WORK_S)
     if stream == "outer":
         yield "into", record
@@ -81,7 +81,7 @@ def enter(stream, record):
     reads=[enter["into"].by("key"), inner.by("key")], emits=_RECORD, service_s=10 * WORK_S
 )
 def work(_stream, record):
-    """Take time, now and then more than a batch."""
+    """Take some time, occasionally more than a batch."""
     time.sleep(SLOW_S if drawn("slow", *record) < SLOW else WORK_S)
     yield record
 
@@ -93,7 +93,7 @@ def work(_stream, record):
     service_s=WORK_S,
 )
 def judge(*record):
-    """Send a record round a loop, or let it go."""
+    """Send a record round a loop, or to the sink."""
     time.sleep(WORK_S)
     yield turn(record)
 

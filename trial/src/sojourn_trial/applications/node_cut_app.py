@@ -1,6 +1,6 @@
-"""An application on several nodes with a state by key, a plain sink and a deduplicated one.
+"""An application for several nodes: a state by key, a plain sink and a deduplicated one.
 
-What comes of orders is known beforehand: each customer with each of its numbers.
+The expected results are known: each customer with the numbers from 1 to its last order.
 """
 
 import json
@@ -23,7 +23,7 @@ orders = app.source(
 
 @app.operator(reads=orders, emits="customer string", service_s=SERVICE_S, sends=1.0)
 def check(customer):
-    """Take a moment."""
+    """Take `SERVICE_S`."""
     time.sleep(SERVICE_S)
     yield (customer,)
 
@@ -45,7 +45,7 @@ PLAIN, ONCE = app.topic("count"), app.topic("once")
 
 
 def outcome(servers, topic):
-    """Return how the counts in *topic* differ from those of the orders that were sent."""
+    """Compare the counts in *topic* with the orders that were sent."""
     due = Counter(
         json.loads(each)["customer"] for each in written(servers, app.topic("orders"))
     )

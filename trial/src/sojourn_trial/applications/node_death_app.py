@@ -1,6 +1,6 @@
-"""An application whose processors wait, on several nodes: orders are checked, then counted.
+"""An application for several nodes: orders are checked, then counted by key.
 
-Checking keeps a processor for a while; counts are states by key.
+A check occupies its processor, but uses no CPU, so many fit on one machine.
 """
 
 import random
@@ -21,7 +21,7 @@ orders = app.source(
 
 @app.operator(reads=orders, emits="customer string", service_s=SERVICE_S, sends=1.0)
 def check(customer):
-    """Take an exponential time."""
+    """Take an exponentially distributed time."""
     time.sleep(random.expovariate(1 / SERVICE_S))
     yield (customer,)
 

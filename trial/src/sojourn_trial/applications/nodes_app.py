@@ -1,6 +1,6 @@
-"""An application for several nodes: words are counted by key, in a state.
+"""An application for several nodes that counts words in a state by key.
 
-What comes of lines is known beforehand: each word with each of its numbers.
+The expected results are known: each word with the numbers from 1 to its count.
 """
 
 import json
@@ -25,7 +25,7 @@ def split(line):
     reads=split.by("word"), emits="word string, n long", state={"n": 0}, service_s=0.005
 )
 def count(state, word):
-    """Count a word, which takes a moment."""
+    """Count a word, which takes 5 ms."""
     time.sleep(0.005)
     state["n"] += 1
     yield word, state["n"]
@@ -35,13 +35,13 @@ app.sink(count)
 
 
 def send(servers, first, number):
-    """Send so many lines, from the *first* on."""
+    """Send *number* lines, starting with line *first*."""
     numbers = range(first, first + number)
     _send(servers, [f"word-{each % 7} word-{each % 3}" for each in numbers])
 
 
 def send_empty(servers, number):
-    """Send so many lines without a word: nothing comes of them."""
+    """Send *number* lines without words, which have no results."""
     _send(servers, [""] * number)
 
 
@@ -58,7 +58,7 @@ def produce(servers, topic, records):
 
 
 def outcome(servers, lines):
-    """Return how what has arrived differs from what so many lines come to."""
+    """Compare the results with those expected of *lines* lines."""
     due, seen = [], {}
     for number in range(lines):
         for word in (f"word-{number % 7}", f"word-{number % 3}"):

@@ -12,7 +12,7 @@ source = app.source("source", schema="number long")
 
 @app.operator(reads=source, emits="number long", service_s=SERVICE_S, sends=1)
 def slow(number):
-    """Take long."""
+    """Take `SERVICE_S`."""
     time.sleep(SERVICE_S)
     yield (number,)
 

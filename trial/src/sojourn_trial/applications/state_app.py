@@ -1,4 +1,4 @@
-"""A state for each key, in a loop, behind another part: some records take long."""
+"""`Counting` with 12 keys, and some records that take longer than a batch."""
 
 from sojourn_trial.applications.counting import Counting
 from sojourn_trial.applications.loop_app import drawn
@@ -8,7 +8,7 @@ ALLOCATION = {"enter": 2, "count": 6}
 
 
 def key_of(number, turn=0):
-    """Return the key of a record: half of them have one of two."""
+    """Return the key of a record: half of the records have one of two keys."""
     drawn_key = drawn(number, turn, "key")
     return f"k{int(drawn_key * 4)}" if drawn_key < 0.5 else f"k{int(drawn_key * KEYS)}"
 

@@ -1,10 +1,10 @@
 """Two parts with a durable stream between them, for kills, rescales and exact counts.
 
-In the first a root is split into records that go to the left or to the right and are joined
-again, with one loop in another (`nested_app`). In the second each of them makes up to four
-pieces, some of which go round a third loop. A projection reads what comes of them.
+The first part splits a root into records that go to the left or to the right and are joined
+again, in two nested loops (`nested_app`). The second breaks each record up into at most four
+pieces, some of which go round a third loop. A projection reads the results.
 
-What becomes of a record follows from its content alone, so `expected` tells it beforehand.
+The results depend only on the content of the records, so `expected` can compute them.
 """
 
 import time
@@ -23,7 +23,7 @@ from sojourn_trial.applications.nested_app import (
 )
 
 PIECES, AGAIN = 4, 0.2
-"""How many pieces a record makes at most, and the share of them that is checked again."""
+"""The maximum number of pieces of a record, and the fraction that is checked again."""
 ALLOCATION = {
     "enter": 2,
     "left_side": 4,
@@ -45,22 +45,22 @@ again = app.stream("again", schema=_PIECE)
 
 
 def side(number, part):
-    """Return on which side a record goes from the split to the join."""
+    """Return the side on which a record goes from the split to the join."""
     return "left" if drawn("side", number, part) < 0.5 else "right"
 
 
 def pieces(record):
-    """Return the pieces that a record is broken up into."""
+    """Return the numbers of the pieces of a record."""
     return range(1 + int(drawn("pieces", *record) * PIECES))
 
 
 def is_checked_again(piece):
-    """Tell whether a piece goes round once more."""
+    """Return whether a piece goes round the loop once more."""
     return drawn("again", *piece) < AGAIN
 
 
 def expected(entered):
-    """Return what the sinks have in the end, of the roots that have *entered*."""
+    """Return the final content of each sink, given the roots that have *entered*."""
     done = [
         _last((*record, piece, 0))
         for number, _ in entered
@@ -91,7 +91,7 @@ def _last(piece):
     service_s=WORK_S,
 )
 def enter(stream, record):
-    """Split a root, and note it; let in again what comes round the outer loop."""
+    """Split a root, and emit it to a sink; pass on records of the outer loop."""
     time.sleep(WORK_S)
     if stream == "outer":
         yield side(record[0], record[2]), record
@@ -106,14 +106,14 @@ def enter(stream, record):
     reads=[enter["left"].by("key"), inner.by("key")], emits=_RECORD, service_s=10 * WORK_S
 )
 def left_side(_stream, record):
-    """Take time, now and then more than a batch; what goes round the inner loop comes here."""
+    """Take some time, occasionally more than a batch; the inner loop returns here."""
     time.sleep(SLOW_S if drawn("slow", *record) < SLOW else WORK_S)
     yield record
 
 
 @app.operator(reads=enter["right"], emits=_RECORD, service_s=WORK_S)
 def right_side(*record):
-    """Take little time."""
+    """Take little time, unlike the left side."""
     time.sleep(WORK_S)
     yield record
 
@@ -125,7 +125,7 @@ def right_side(*record):
     service_s=WORK_S,
 )
 def join(_stream, record):
-    """Send a record round a loop, or let it go."""
+    """Send a record round a loop, or to the second part."""
     time.sleep(WORK_S)
     way, then = turn(record)
     yield ("joined" if way == "done" else way), then
@@ -133,7 +133,7 @@ def join(_stream, record):
 
 @app.operator(reads=joined.by("key"), emits=_PIECE, sends=(1 + PIECES) / 2, service_s=WORK_S)
 def break_up(*record):
-    """Make pieces."""
+    """Break a record up into pieces."""
     time.sleep(WORK_S)
     for piece in pieces(record):
         yield (*record, piece, 0)
@@ -146,7 +146,7 @@ def break_up(*record):
     service_s=WORK_S,
 )
 def check(_stream, piece):
-    """Let a piece go, or check it once more."""
+    """Send a piece to the sink, or round the loop once more."""
     time.sleep(WORK_S)
     if is_checked_again(piece):
         yield "again", (*piece[:-1], piece[-1] + 1)

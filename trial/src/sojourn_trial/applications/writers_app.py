@@ -1,10 +1,10 @@
-"""Two parts write one stream, and a state is kept behind two more hops, for kills.
+"""Two parts write one stream, and a state is two more hops downstream: for trials with kills.
 
-`quick` and `slow` read the same roots and write `alerts`; a projection that is a query of its
-own and a part without a state pass them on, and `count` counts them by key. The slow writer is
-behind the quick one all the time, and ids are compared with very few others.
+`quick` and `slow` read the same roots and write `alerts`. A projection with its own query and a
+stateless part pass them on, and `count` counts them by key. The slow writer always lags behind
+the quick one, and the window for deduplication of ids is very short.
 
-What becomes of a record follows from its content alone, so `expected` tells it beforehand.
+The results depend only on the content of the records, so `expected` can compute them.
 """
 
 import json
@@ -30,13 +30,13 @@ def key_of(number):
 
 @app.operator(reads=roots, emits=alerts, service_s=1e-3)
 def quick(number, key):
-    """Tell of a root at once."""
+    """Emit an alert without delay."""
     yield number, key, "quick"
 
 
 @app.operator(reads=roots, emits=alerts, service_s=_SLOW_S)
 def slow(number, key):
-    """Tell of a root as one does that asks a model."""
+    """Emit an alert after a delay, as if a model were queried."""
     time.sleep(_SLOW_S)
     yield number, key, "slow"
 
@@ -53,7 +53,7 @@ told = app.project(
 
 @app.operator(reads=told, emits=_ALERT, durable=True, service_s=1e-3)
 def passed(number, key, writer):
-    """Pass an alert on: a part without a state."""
+    """Pass an alert on, as a stateless part."""
     yield number, key, writer
 
 
@@ -78,7 +78,7 @@ app.sink(count["totals"], name="totals-once", deduplicate=True)
 
 
 def expected(entered):
-    """Return what sinks have in the end, of the roots that have *entered*."""
+    """Return the final content of each sink, given the roots that have *entered*."""
     counted = [(*root, writer) for root in entered for writer in ("QUICK", "SLOW")]
     numbers = Counter(key for _, key, _ in counted)
     totals = [(key, n) for key, most in numbers.items() for n in range(1, most + 1)]
@@ -86,7 +86,7 @@ def expected(entered):
 
 
 def expected_states(entered):
-    """Return the state of each key in the end, by the operator that keeps it."""
+    """Return the final state of each key, by operator."""
     numbers, sums = Counter(), Counter()
     for number, key in entered:
         numbers[key] += 2

@@ -1,6 +1,6 @@
-"""As `state_app`, for many records: thousands of keys, some far more frequent than others.
+"""`Counting` for a high rate: 10,000 keys, some far more frequent than others.
 
-Nothing waits or takes long, so that as many records as possible are under way at each kill.
+No record is slow, so that as many records as possible are in flight at each kill.
 """
 
 from bisect import bisect
@@ -16,7 +16,7 @@ _SHARES = list(accumulate(1 / rank for rank in range(1, KEYS + 1)))
 
 
 def key_of(number, turn=0):
-    """Return the key of a record, by Zipf's law: one in ten has the most frequent.
+    """Return the key of a record, by Zipf's law: one in ten has the most frequent key.
 
     >>> from collections import Counter
     >>> Counter(key_of(number) for number in range(1000)).most_common(2)

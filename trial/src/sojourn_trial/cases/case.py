@@ -1,4 +1,4 @@
-"""What a hard case has shown, and what the cases of `spark_cases.py` share."""
+"""The findings of a hard case, and constants that the cases share."""
 
 import json
 from dataclasses import dataclass
@@ -9,14 +9,16 @@ PATIENCE_S = 300.0
 
 @dataclass(frozen=True)
 class Found:
-    """What a case has shown: *figures* to print, and what of it is *broken*."""
+    """The findings of a case."""
 
     figures: list
+    """Lines to print."""
     broken: list
+    """The rules that do not hold."""
 
 
 def held(figures, rules):
-    """Return the figures with those of the *rules*, by what they say, that do not hold.
+    """Return the figures, with the texts of the *rules* that do not hold.
 
     >>> held(["3 lost"], {"nothing is lost": False, "it did not stop": True}).broken
     ['nothing is lost']
@@ -25,5 +27,5 @@ def held(figures, rules):
 
 
 def rows(payloads):
-    """Return the columns of records in JSON."""
+    """Return the values of JSON records as tuples."""
     return [tuple(json.loads(payload).values()) for payload in payloads]

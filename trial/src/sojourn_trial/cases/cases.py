@@ -1,17 +1,19 @@
-"""What must hold in three hard cases, with real kills and a broker of its own each.
+"""Three hard cases on Spark: long-lived roots, an idle source, large fan-outs.
 
     python benchmarks/spark_cases.py [--only open|idle|fan-out]
 
-- open: roots of which a record takes 35 s, seven batches. The driver and then the host are
-  killed (`kill -9`) while such roots are open. Nothing is lost, and nothing is twice at the
-  deduplicated sink.
-- idle: two sources with four partitions each, one of which gets nothing. Records of the other
-  have the latency that they have when both flow, batches are committed in time, and a record
-  that comes to the quiet source after many batches arrives at once.
-- fan-out: roots that make 100,000 records each. All arrive once, and the memory of the host
-  stays bounded. A root that would make more than a million is a dead letter.
+Each case has its own broker.
 
-The exit status is 1 if any of that does not hold. All three take about eight minutes.
+- open: roots with a record that takes 35 s, seven batches. The driver and then the host are
+  killed (`kill -9`) while such roots are open. Nothing is lost, and the deduplicated sink has
+  no duplicates.
+- idle: two sources with four partitions each, one of which gets no records. Records of the
+  other have the same latency as when both get records, batches are committed in time, and a
+  record of the idle source after many batches arrives without delay.
+- fan-out: roots that produce 100,000 records each. All arrive once, and the memory of the
+  host stays bounded. A root that would produce more than a million becomes a dead letter.
+
+The exit status is 1 if a rule does not hold. All three cases take about eight minutes.
 """
 
 import argparse
@@ -27,7 +29,7 @@ CASES = {"open": open_roots, "idle": idle, "fan-out": fan_out}
 
 
 def main():
-    """Run, print, and fail if something does not hold."""
+    """Run the cases, and return 1 if a rule does not hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=CASES, action="append", help="this case")
     asked = parser.parse_args()

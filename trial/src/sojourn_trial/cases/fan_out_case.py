@@ -1,4 +1,4 @@
-"""Roots that make 100,000 records each, and one that would make more than a million."""
+"""Roots that produce 100,000 records each, and one that would produce over a million."""
 
 import json
 import re
@@ -18,7 +18,7 @@ MOST_MB = 1000.0
 
 
 def fan_out(folder, *, jars=None):
-    """Send roots that make 100,000 records, and one that would make more than a million."""
+    """Send roots with a fan-out of 100,000, and one with more than a million."""
     trial = Trial(
         folder,
         "sojourn_trial.applications.cases_app:fan_out",
@@ -84,7 +84,7 @@ def _wide(widths, first=0):
 
 
 def _peak_mb(trial):
-    """Return the most memory that a host had since it began, in MB."""
+    """Return the peak memory of the largest host since its start, in MB."""
     peaks_kb = [0]
     for host in trial.driver.victims("host"):
         with suppress(OSError, psutil.Error):

@@ -1,4 +1,4 @@
-"""Two sources, one of which gets nothing, then a record now and then, then as many."""
+"""Two sources, one of which is idle, then gets a few records, then as many as the other."""
 
 import json
 import re
@@ -14,14 +14,14 @@ from sojourn_trial.kills.trial import Trial, say
 
 PARTITIONS, PER_S = 4, 40.0
 WARM_S, LASTS_S, QUIET = 15.0, 40.0, 5
-# Not a divisor of the length of a batch, so that records come at different moments of one.
+# Not a divisor of the batch interval, so that records arrive at different times of a batch.
 EVERY_S = 3.7
-# At the end of a batch nothing comes for most of a second.
+# The end of a batch delays results by most of a second.
 LATEST_S = 3.0
 
 
 def idle(folder, *, jars=None):
-    """Let one of two sources be quiet, then bring something now and then, then as much."""
+    """Send no records to one of two sources, then a few, then as many as to the other."""
     trial = Trial(
         folder,
         "sojourn_trial.applications.cases_app:idle",
@@ -66,7 +66,7 @@ def idle(folder, *, jars=None):
         arrived, failure = sink.arrived, trial.driver.health()["failure"]
     in_time = [each for each in arrived if _source(each) == "busy" and _within(each, *alone)]
     ordinary = [each for each in arrived if _within(each, *both)]
-    # by order, not by time: Kafka cuts off parts of milliseconds
+    # the first ones in order, not by a time limit: Kafka truncates timestamps to milliseconds
     quiet = [each for each in arrived if _source(each) == "quiet"]
     rare = sorted(quiet, key=lambda each: each.birth_s)[:QUIET]
     silence_s = _longest([*alone, *(each.read_s for each in in_time)])
@@ -100,7 +100,7 @@ def idle(folder, *, jars=None):
 
 
 def _source(arrived):
-    """Return the source of what arrived: its root is `idle.SOURCE@MARK/PARTITION/OFFSET`."""
+    """Return the source of a result, whose root is `idle.SOURCE@MARK/PARTITION/OFFSET`."""
     return re.match(r"idle\.(\w+)", arrived.root)[1]
 
 
@@ -109,13 +109,13 @@ def _within(arrived, begin_s, end_s):
 
 
 def _longest(times_s):
-    """Return the longest time between two neighbours."""
+    """Return the longest gap between consecutive times; infinite for fewer than two."""
     times_s = sorted(times_s)
     return max((b - a for a, b in pairwise(times_s)), default=float("inf"))
 
 
 def _committed_s(trial, query, begin_s, end_s):
-    """Return when batches were committed in that time."""
+    """Return the times of the commits of *query* in an interval."""
     files = (trial.state.checkpoint(query) / "commits").glob("[0-9]*")
     times_s = (path.stat().st_mtime for path in files)
     return sorted(at_s for at_s in times_s if begin_s <= at_s <= end_s)

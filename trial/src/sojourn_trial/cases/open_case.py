@@ -1,4 +1,4 @@
-"""Roots that are open for many batches, while the driver and the host are killed."""
+"""Roots that stay open for many batches, while the driver and the host are killed."""
 
 import json
 import re
@@ -14,13 +14,13 @@ from sojourn_trial.kills.ledger import compare
 from sojourn_trial.kills.trial import Trial, say
 
 ROOTS, PER_S = 75, 1.5
-# A root must have been in so many cuts when something is killed, and in more in the end.
+# Cuts in which a root must have been open before each kill, and in the end.
 BEFORE, BATCHES = 2, 5
 _LOOK_S = 0.2
 
 
 class OpenRoots:
-    """Looks at the cuts of a part as they come: which roots were open, at which batches."""
+    """Watches the cuts of a part: which roots were open at the end of which batches."""
 
     def __init__(self, folder):
         self._files, self._folder = CutFiles(folder), folder / "cuts"
@@ -33,7 +33,7 @@ class OpenRoots:
         while not self._ended.wait(_LOOK_S):
             for name in sorted(path.name for path in self._folder.glob("*-*")):
                 if name not in self._seen and re.fullmatch(r"\d+-\d+", name):
-                    with suppress(SojournError):  # it is not needed any more, and gone
+                    with suppress(SojournError):  # the cut has been removed meanwhile
                         self._noted(name)
 
     def _noted(self, name):
@@ -44,22 +44,22 @@ class OpenRoots:
             self._batches.setdefault(root, set()).add(cut.id.batch)
 
     def open_for(self, batches):
-        """Return the roots that are open, and were at the ends of so many batches."""
+        """Return the open roots that were open at the ends of at least *batches* batches."""
         return [root for root in self._last if len(self._batches[root]) >= batches]
 
     @property
     def longest(self):
-        """At the ends of how many batches a root was open, at most."""
+        """The largest number of batches at whose end a root was open."""
         return max(map(len, self._batches.values()), default=0)
 
     def close(self):
-        """Look no more."""
+        """Stop watching."""
         self._ended.set()
         self._thread.join()
 
 
 def open_roots(folder, *, jars=None):
-    """Kill the driver and the host while roots are open for many batches."""
+    """Kill the driver and the host while roots stay open for many batches."""
     trial = Trial(
         folder,
         "sojourn_trial.applications.cases_app:open_roots",
@@ -72,10 +72,10 @@ def open_roots(folder, *, jars=None):
         payloads = [json.dumps({"number": number}) for number in range(ROOTS)]
         sending = trial.sending("roots", payloads, PER_S)
         for round_, target in enumerate(("driver", "host"), start=1):
-            # of the second, also those that were open at the first
+            # before the second kill, some roots must have been open since before the first
             trial.settle(lambda n=round_: len(roots.open_for(n * BEFORE)) > 1)
             open_at[target] = len(roots.open_for(round_ * BEFORE))
-            time.sleep(BATCH_S / 2)  # results since the last commit will come again
+            time.sleep(BATCH_S / 2)  # leaves uncommitted results, to be repeated
             say(f"{target} is killed: {open_at[target]} roots are open")
             trial.kill(target)
         sending.join()
@@ -86,7 +86,7 @@ def open_roots(folder, *, jars=None):
 
         sinks = "linger", "linger-once"
         trial.settle(lambda: not any(outcome(sink).lost for sink in sinks))
-        time.sleep(2 * BATCH_S)  # for what comes again
+        time.sleep(2 * BATCH_S)  # for repeated results
         plain, once = map(outcome, sinks)
         failure, longest = trial.driver.health()["failure"], roots.longest
     return held(

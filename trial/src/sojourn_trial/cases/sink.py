@@ -1,4 +1,4 @@
-"""What the benchmarks on Spark share: who reads the sink, and a loop that does nothing."""
+"""Shared by benchmarks on Spark: a reader of sinks, a load, and an observation loop."""
 
 import threading
 import time
@@ -17,21 +17,22 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Arrived:
-    """A record at the sink: which, of which root, born and read when."""
+    """A record that was read from a sink."""
 
     identity: str
     root: str
     birth_s: float
+    """Birth of the root, in seconds since 1970."""
     read_s: float
 
     @property
     def took_s(self):
-        """From the birth of its root until it was read."""
+        """Seconds from the birth of the root until the record was read."""
         return self.read_s - self.birth_s
 
 
 class Sink:
-    """Reads topics from now on, in a thread of its own, and keeps what arrives."""
+    """Reads topics in a thread, and collects the records."""
 
     def __init__(self, servers, topics, *, group="sink"):
         self.arrived = []
@@ -52,7 +53,7 @@ class Sink:
 
     def _read(self):
         while not self._ended.is_set():
-            # one at a time: to ask for several is to wait for them
+            # one at a time: a request for several waits until it has all of them
             message = self._consumer.poll(_POLL_S)
             if message is not None and message.error() is None:
                 self._keep(message)
@@ -72,7 +73,7 @@ class Sink:
         self._roots.add(self.arrived[-1].root)
 
     def _is_new(self, message):
-        """Return whether it was not read before: a broker that comes back begins earlier."""
+        """Return whether a message is new: after a restart of the broker, some are re-read."""
         place = message.topic(), message.partition()
         if message.offset() < self._next.get(place, 0):
             return False
@@ -80,11 +81,11 @@ class Sink:
         return True
 
     def roots(self):
-        """Return the roots that have arrived."""
+        """Return the roots of which a record has arrived."""
         return self._roots.copy()
 
     def await_roots(self, number, *, patience_s=120.0):
-        """Return whether so many roots have arrived, and wait for them."""
+        """Wait until *number* roots have arrived; return False after *patience_s*."""
         until_s = time.monotonic() + patience_s
         while time.monotonic() < until_s:
             if len(self._roots) >= number:
@@ -93,7 +94,7 @@ class Sink:
         return False
 
     def close(self):
-        """Read no more."""
+        """Stop reading, and close the consumer."""
         self._ended.set()
         self._thread.join()
         self._consumer.close()
@@ -101,7 +102,7 @@ class Sink:
 
 @contextmanager
 def sink_of(app, servers):
-    """Read all sinks of *app* until it is left."""
+    """Read all sinks of *app* within the block."""
     sink = Sink(servers, [app.topic(sink.stream.name) for sink in app.sinks.values()])
     try:
         yield sink
@@ -109,10 +110,10 @@ def sink_of(app, servers):
         sink.close()
 
 
-def load_of(  # noqa: PLR0913 - a load is told by name what differs from the usual
+def load_of(  # noqa: PLR0913 - keyword arguments with defaults
     topology, app, servers, *, points=None, lasts_s=None, seed=1, gaps="poisson"
 ):
-    """Return the load of *topology*: its declared rates, or *points* of one rate for all."""
+    """Return the load of *topology*: its declared rates, or *points* for every source."""
     sources = [
         Source(
             topic=app.topic(arrival.name),
@@ -125,7 +126,7 @@ def load_of(  # noqa: PLR0913 - a load is told by name what differs from the usu
 
 
 def watched(engine, lasts_s, every_s=1.0):
-    """Yield what the engine counted, for so long."""
+    """Yield the report of the engine every *every_s*, for *lasts_s*."""
     until_s = engine.now_s + lasts_s
     while engine.now_s < until_s - every_s / 2:
         yield engine.observe(engine.now_s + every_s)

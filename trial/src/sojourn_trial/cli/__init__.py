@@ -1,4 +1,4 @@
-"""The command that is added to `sojourn` where this package is installed."""
+"""The command that this package adds to `sojourn` through an entry point."""
 
 from sojourn_trial.cli.cluster import cluster
 

@@ -1,4 +1,4 @@
-"""What a trial cluster looks like, as text and as JSON."""
+"""The status of a trial cluster as text and as JSON."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def print_cluster(state: "TrialState") -> None:
 
 
 def cluster_json(state: "TrialState") -> dict[str, Any]:
-    """Return the same for JSON."""
+    """Return the status of the cluster as JSON."""
     return {
         "master": state.master,
         "runs": _master_runs(state),

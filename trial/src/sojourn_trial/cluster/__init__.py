@@ -1,1 +1,1 @@
-"""A Spark master and workers on this machine, with delays between them."""
+"""A Spark standalone cluster on this machine, with network delays between its nodes."""

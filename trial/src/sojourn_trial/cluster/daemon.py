@@ -19,9 +19,10 @@ _LOG_LINES = 8
 
 
 class Daemon:
-    """*command*, running in *folder*, with what it prints in a log beside it.
+    """A process that runs *command* in *folder*, with its output in a log next to the folder.
 
-    A *detached* one outlives this process; any other ends with it, however that ends.
+    A *detached* daemon outlives this process. Any other ends with this process, even if this
+    process is killed: a watchdog sees to that.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Daemon:
 
     @property
     def process(self) -> RecordedProcess:
-        """The process, to be written down: that of the watchdog, if there is one."""
+        """The process to record: the watchdog, if there is one."""
         child = self._child
         pid = child.group if isinstance(child, ChildProcess) else child.pid
         process = RecordedProcess.of(pid)
@@ -57,9 +58,9 @@ class Daemon:
         return process
 
     def wait_for(self, found: Callable[[Path], _Found | None], patience_s: float) -> _Found:
-        """Return what *found* finds in the log, once it does.
+        """Poll the log until *found* returns a value, and return that value.
 
-        Raise `EngineError` if the process ends before, or after *patience_s*.
+        Raise `EngineError` if the process ends first, or after *patience_s*.
         """
         child, deadline_s = self._child, time.monotonic() + patience_s
         while (answer := found(self.log)) is None:
@@ -74,7 +75,7 @@ class Daemon:
         return answer
 
     def reap(self) -> None:
-        """Wait for the end of a process that has been killed."""
+        """Wait for the process to exit after it has been killed."""
         if isinstance(self._child, ChildProcess):
             self._child.stop()
         else:

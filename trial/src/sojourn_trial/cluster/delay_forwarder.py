@@ -1,4 +1,4 @@
-"""Passes TCP connections on with a delay, where a network of its own is not possible."""
+"""A TCP proxy with a delay, for systems without network namespaces."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,16 +10,17 @@ from sojourn.errors import BadInput
 __all__ = ["DelayForwarder"]
 
 _CHUNK_BYTES = 65536
-# So many chunks of a connection are on their way; more are not read, so the sender slows down.
+# Chunks in flight per direction of a connection. Beyond that the proxy stops reading, and TCP
+# flow control slows the sender down.
 _ON_THE_WAY = 1024
 
 
 class DelayForwarder:
-    """Listens on *listen*, and passes every connection on to *target*, and back.
+    """A proxy that listens on *listen* and forwards every connection to *target*.
 
-    Each chunk arrives *delay_s* after it was sent, in each direction; chunks keep their order,
-    and do not wait for each other. So do ends: one side may end while the other still sends.
-    The port is a free one where *listen* has 0.
+    Each chunk arrives *delay_s* after it was sent, in both directions. Chunks keep their order,
+    and the delay does not limit the throughput. Half-closed connections are supported: the end
+    of one direction is delayed like data. Port 0 in *listen* selects a free port.
 
         async with DelayForwarder(("127.0.0.1", 9092), delay_s=0.002) as forwarder:
             host, port = forwarder.address
@@ -32,7 +33,7 @@ class DelayForwarder:
         delay_s: float,
         listen: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
-        if not 0 <= delay_s <= 60:  # nor is NaN
+        if not 0 <= delay_s <= 60:  # also false for NaN
             raise BadInput(f"a delay of {delay_s} s is not possible; write 0 to 60 seconds")
         self._target, self._delay_s, self._listen = target, delay_s, listen
         self._server: asyncio.Server | None = None
@@ -40,7 +41,7 @@ class DelayForwarder:
 
     @property
     def address(self) -> tuple[str, int]:
-        """What clients connect to."""
+        """The host and port that clients connect to."""
         if self._server is None:
             raise BadInput("the forwarder does not listen; enter it first")
         host, port = self._server.sockets[0].getsockname()[:2]
@@ -64,18 +65,18 @@ class DelayForwarder:
         try:
             await self._pass_on(reader, writer)
         except asyncio.CancelledError:
-            pass  # the forwarder is left; asyncio would log it
+            pass  # by __aexit__; asyncio would log it as an error
         finally:
             self._passing.discard(task)
 
     async def _pass_on(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Pass on until both sides have ended, or one is broken."""
+        """Forward until both directions have ended, or one fails."""
         try:
             far_reader, far_writer = await asyncio.open_connection(*self._target)
         except OSError:
-            writer.transport.abort()  # nobody listens there
+            writer.transport.abort()  # the target refuses connections, so reset this one
             return
         try:
             await _all_or_none(self._carry(reader, far_writer), self._carry(far_reader, writer))
@@ -84,8 +85,9 @@ class DelayForwarder:
                 each.transport.abort()
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one direction."""
+        """Forward one direction."""
         on_the_way = asyncio.Queue[tuple[float, bytes]](_ON_THE_WAY)
+        # reading and writing are separate, so that many chunks can be in flight
         await _all_or_none(self._take(reader, on_the_way), _hand_over(on_the_way, writer))
 
     async def _take(
@@ -101,7 +103,7 @@ class DelayForwarder:
 async def _hand_over(
     on_the_way: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter
 ) -> None:
-    """Write each chunk when it is due; an empty one is the end."""
+    """Write each chunk when it is due; an empty chunk is the end of the stream."""
     now = asyncio.get_running_loop().time
     while True:
         due_s, chunk = await on_the_way.get()
@@ -116,7 +118,7 @@ async def _hand_over(
 
 
 async def _all_or_none(*parts: Coroutine[Any, Any, None]) -> None:
-    """Run *parts* together; where one is broken, the others are given up."""
+    """Run *parts* concurrently; if one fails, cancel the others."""
     with suppress(BaseExceptionGroup):
         async with asyncio.TaskGroup() as group:
             for part in parts:

@@ -1,7 +1,7 @@
-"""All processes of a machine of a trial cluster: its worker, executors, and what they start.
+"""All processes of a machine of a trial cluster: its worker, executors and their children.
 
-They are recognised by an environment variable that each inherits: a process that has moved to
-another session, or whose parent has ended, still has it.
+An environment variable that each process inherits identifies them. Process groups and parents
+would not: a process may start a new session, or outlive its parent.
 """
 
 import os
@@ -16,17 +16,17 @@ from sojourn_trial.cluster.recorded_process import RecordedProcess
 __all__ = ["MARK", "end", "kill", "processes_of"]
 
 MARK = "SOJOURN_TRIAL_MACHINE"
-"""The environment variable that has the mark of the machine."""
+"""The environment variable with the mark of the machine."""
 
 _LOOK_S = 0.02
 _PATIENCE_S = 20.0
 
 
 def processes_of(marks: Iterable[str], roots: Iterable[RecordedProcess]) -> set[psutil.Process]:
-    """Return the processes that run with one of the *marks*, or descend from *roots*."""
+    """Return the processes that have one of the *marks*, or descend from *roots*."""
     wanted, found = set(marks), set[psutil.Process]()
     for process in psutil.process_iter():
-        # it may end meanwhile, or belong to another user
+        # the process may have ended, or belong to another user
         with suppress(psutil.Error, OSError):
             if process.pid != os.getpid() and process.environ().get(MARK) in wanted:
                 found.add(process)
@@ -39,7 +39,10 @@ def processes_of(marks: Iterable[str], roots: Iterable[RecordedProcess]) -> set[
 
 
 def kill(find: Callable[[], set[psutil.Process]]) -> None:
-    """Kill what *find* returns until it returns nothing: some may just have forked."""
+    """Kill the processes that *find* returns, until it returns none.
+
+    One pass is not enough, because a process may fork just before it is killed.
+    """
     deadline_s = time.monotonic() + _PATIENCE_S
     while (found := find()) and time.monotonic() < deadline_s:
         for process in found:
@@ -51,8 +54,8 @@ def kill(find: Callable[[], set[psutil.Process]]) -> None:
 def end(
     roots: Iterable[RecordedProcess], find: Callable[[], set[psutil.Process]], grace_s: float
 ) -> None:
-    """Ask *roots* to end; kill what *find* returned before, or returns, after *grace_s*."""
-    before = find()  # a child whose parent has ended may not be found any more
+    """Terminate *roots*; after *grace_s*, kill all that *find* returns or has returned."""
+    before = find()  # a child may be found only through its parent, which ends first
     for root in roots:
         with suppress(psutil.Error):
             process = psutil.Process(root.pid)

@@ -1,6 +1,7 @@
-"""A process that is written down, and recognised later: by its pid and when it started.
+"""The identity of a process on disk: its pid and start time.
 
-A pid alone is not enough: after the end of a process, and after a reboot, another may have it.
+A pid alone is not enough: after the process has ended, or after a reboot, another process may
+get the same pid.
 """
 
 from dataclasses import dataclass
@@ -12,20 +13,21 @@ import psutil
 __all__ = ["RecordedProcess"]
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-# Fields of /proc/PID/stat after the name, which may itself have spaces and brackets.
+# Fields of /proc/PID/stat after the name, which may itself contain spaces and brackets.
 _STATE, _START = 0, 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedProcess:
-    """The process *pid*, *started* when no other process with this pid was."""
+    """A process, identified by pid and start time."""
 
     pid: int
     started: str
+    """On Linux, the id of the boot and the clock ticks since then."""
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        """Return the process that has this pid now; None if there is none.
+        """Return the process that now has this pid; None if there is none.
 
         >>> import os
         >>> RecordedProcess.of(os.getpid()).runs
@@ -36,16 +38,16 @@ class RecordedProcess:
 
     @property
     def runs(self) -> bool:
-        """Whether it is this process that has the pid, and it has not ended."""
+        """Whether this process still runs, as opposed to another one with its pid."""
         return _started(self.pid) == self.started
 
 
 def _started(pid: int) -> str | None:
-    """Return when the process was started; None if there is none, or it has ended.
+    """Return the start time of a process; None if it does not exist, or is a zombie.
 
-    On Linux, ticks of a boot: the time of day may be set while a process runs.
+    On Linux it is counted from the boot, because the wall clock may be set.
     """
-    if not _BOOT.exists():
+    if not _BOOT.exists():  # not Linux
         try:
             process = psutil.Process(pid)
             ended = process.status() == psutil.STATUS_ZOMBIE

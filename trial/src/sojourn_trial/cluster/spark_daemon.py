@@ -1,4 +1,4 @@
-"""Spark's own master and worker, as commands."""
+"""Commands, environment and log lines of Spark's own master and worker."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def worker_command(
 def daemon_environment(mark: str, address: str, folder: Path) -> dict[str, str]:
     """Return the environment of a daemon; temporary files of executors go to *folder*.
 
-    The user's own settings of Spark are for another cluster.
+    SPARK_ variables of the user are dropped, because they are for another cluster.
     """
     given = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
     return {
@@ -49,7 +49,7 @@ def daemon_environment(mark: str, address: str, folder: Path) -> dict[str, str]:
         "PYTHONPATH": import_path(),
         "SPARK_HOME": str(_SPARK),
         "SPARK_CONF_DIR": str(folder / "conf"),
-        "SPARK_LOCAL_IP": address,  # also what the web page and executors listen on
+        "SPARK_LOCAL_IP": address,  # the web page and executors listen on it, too
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_NO_DAEMONIZE": "1",
         "SPARK_DAEMON_MEMORY": "256m",
@@ -59,12 +59,12 @@ def daemon_environment(mark: str, address: str, folder: Path) -> dict[str, str]:
 
 
 def started_at(log: Path) -> tuple[str, str] | None:
-    """Return the URL of the master and of its web page; None while its log does not say so."""
+    """Return the URLs of master and web page; None until they are in the log."""
     said = log.read_text(errors="replace")
     url, page = _URL.search(said), _PAGE.search(said)
     return (url[1], page[1]) if url and page else None
 
 
 def registered(log: Path) -> bool | None:
-    """Return True once the log of a worker says that the master has it; None until then."""
+    """Return True once the log of a worker says that it has registered; None until then."""
     return _REGISTERED in log.read_text(errors="replace") or None

@@ -1,4 +1,4 @@
-"""A Spark standalone cluster on this machine, for trials and tests over several nodes."""
+"""A Spark standalone cluster on this machine, for trials and tests with several nodes."""
 
 import os
 import secrets
@@ -33,13 +33,13 @@ _MOST_MB = 1 << 24
 
 
 class TrialCluster:
-    """A master and *nodes* workers, and a context manager: leaving it ends all of them.
+    """A master and *nodes* workers. As a context manager it stops them at the end.
 
-    Each worker has *cores* and *memory_mb* for executors. It is a machine of its own, in a
-    network namespace, connected by a *wire*; where the system does not allow that, or if
-    *plain*, it is a process on 127.0.0.1. *folder* is created, and removed at the end; without
-    one it is a temporary folder. A *detached* cluster outlives this process, and `end_cluster`
-    ends it; any other ends with this process, however that ends.
+    Each worker has *cores* and *memory_mb* for executors. It runs in a network namespace, like
+    a machine of its own, and is connected by a *wire*. If *plain*, or if the system has no
+    network namespaces, it is a process on 127.0.0.1 instead. *folder* is created, and removed
+    at the end; the default is a temporary folder. A *detached* cluster outlives this process
+    until `end_cluster`. Any other ends with this process, even if this process is killed.
     """
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -76,18 +76,18 @@ class TrialCluster:
 
     @property
     def driver_address(self) -> str:
-        """The address of this machine for executors: where a driver and a broker listen."""
+        """The address of this machine for executors: drivers and brokers must listen on it."""
         return self.state.driver_address
 
     @property
     def state(self) -> TrialState:
-        """What is written down of it. Raise `EngineError` if it does not run."""
+        """The state on disk. Raise `EngineError` if the cluster does not run."""
         if self._state is None:
             raise EngineError("the cluster is not running; start it first")
         return self._state
 
     def start(self) -> None:
-        """Start master and workers; return when all workers have registered."""
+        """Start master and workers, and wait until all workers have registered."""
         if self._state is not None:
             raise EngineError("the cluster is already running; stop it first")
         find_java()
@@ -105,6 +105,7 @@ class TrialCluster:
         try:
             self._claim_network()
             self._start_master()
+            # launch all before waiting for any, so that they start concurrently
             for number in [self._launch_worker() for _ in range(self._nodes)]:
                 self._wait_for(number)
         except BaseException:
@@ -112,13 +113,13 @@ class TrialCluster:
             raise
 
     def add(self) -> TrialWorker:
-        """Start one more worker, and return it when it has registered."""
+        """Start one more worker, wait until it has registered, and return it."""
         number = self._launch_worker()
         self._wait_for(number)
         return self._worker(number)
 
     def kill(self, number: int) -> None:
-        """Kill all that runs on the machine of worker *number*: nothing is told to end."""
+        """Kill all processes on the machine of worker *number* (SIGKILL)."""
         worker = self._worker(number)
         network, mark = network_of(self.state), self.state.mark(number)
 
@@ -127,7 +128,7 @@ class TrialCluster:
             return found if network is None else found | network.processes([number])
 
         kill(find)
-        if worker.link is not None:  # last: others are told that connections are closed
+        if worker.link is not None:  # last: it delivers the closing of connections
             link = worker.link
             kill(lambda: processes_of([], [link]))
         if network is not None:
@@ -136,15 +137,15 @@ class TrialCluster:
         self._reap([f"worker-{number}", f"link-{number}"])
 
     def cut(self, number: int) -> None:
-        """Cut the machine of worker *number* off the network; all on it goes on running."""
+        """Disconnect the machine of worker *number*; its processes continue to run."""
         self._cuttable(number).cut(number)
 
     def mend(self, number: int) -> None:
-        """Connect a machine again that was cut off."""
+        """Reconnect a machine after `cut`."""
         self._cuttable(number).mend(number)
 
     def stop(self) -> None:
-        """End all that was started. Stopping what does not run does nothing."""
+        """End all processes of the cluster. Do nothing if it does not run."""
         if self._state is not None:
             end_state(self._state, self.folder)
             self._state = self._network = None
@@ -179,9 +180,10 @@ class TrialCluster:
         self._record(replace(self.state, master=url, page=page))
 
     def _launch_worker(self) -> int:
-        """Return the number of a worker that has been started."""
+        """Start a worker, and return its number."""
         number, name = self.state.machines + 1, f"worker-{self.state.machines + 1}"
         _check("number of nodes", number, _MOST_NODES)
+        # recorded before the start: if this process is killed, `end_cluster` finds the machine
         self._record(replace(self.state, machines=number))
         link, into = None, list[str]()
         address, namespace = self.state.driver_address, ""
@@ -208,11 +210,11 @@ class TrialCluster:
         return number
 
     def _connect(self, network: TrialNetwork, number: int) -> RecordedProcess | None:
-        """Connect the machine of a worker, and return the link that delays, if one does."""
+        """Connect the machine of a worker; return the process that delays packets, if any."""
         link = None
         if self._wire.delay_s:
             command = network.link_command(number, self._wire.delay_s)
-            # it has the mark of the master: it is between machines
+            # marked as part of the master's machine: `kill` of a worker ends it separately
             daemon = self._launch(f"link-{number}", 0, command, network.driver_address)
             daemon.wait_for(lambda log: "ready" in log.read_text() or None, self._patience_s)
             link = daemon.process

@@ -1,4 +1,4 @@
-"""The folder of a trial cluster: who may have it, and how all that is written there ends."""
+"""The folder of a trial cluster: claimed at the start, cleaned up at the end."""
 
 import shutil
 import tempfile
@@ -19,7 +19,8 @@ _GRACE_S = 5.0
 def claim_folder(wanted: Path | None, state: TrialState) -> Path:
     """Return a folder with *state* in it: the *wanted* one, or a temporary one.
 
-    What a dead cluster has left there is removed. Raise `EngineError` if a cluster runs there.
+    The remains of a dead cluster are removed first. Raise `EngineError` if a cluster runs
+    there, and `BadFile` if the folder is not empty or cannot be used.
     """
     if wanted is None:
         folder = Path(tempfile.mkdtemp(prefix="sojourn-cluster-"))
@@ -39,6 +40,7 @@ def claim_folder(wanted: Path | None, state: TrialState) -> Path:
         if any(folder.iterdir()):
             raise BadFile(str(folder), "is not empty", "choose another --folder, or remove it")
         folder.chmod(0o700)
+        # of two concurrent starts, only one can create the file
         (folder / STATE).touch(0o600, exist_ok=False)
     except FileExistsError as error:
         raise EngineError(f"a trial cluster is just being started in {folder}") from error
@@ -53,7 +55,7 @@ def claim_folder(wanted: Path | None, state: TrialState) -> Path:
 def end_cluster(folder: Path) -> bool:
     """End the cluster in *folder*, and remove the folder; return False if there is none.
 
-    Only what the cluster started is ended, whatever has its pids and names now.
+    Processes and networks of others are safe, even if they now have the same pids and names.
     """
     state = TrialState.read(folder)
     if state is None:
@@ -63,7 +65,7 @@ def end_cluster(folder: Path) -> bool:
 
 
 def end_state(state: TrialState, folder: Path) -> None:
-    """End all that *state* says, and remove *folder*."""
+    """End the processes and the network in *state*, and remove *folder*."""
     network, workers = network_of(state), range(1, state.machines + 1)
 
     def find() -> set[psutil.Process]:
@@ -73,7 +75,7 @@ def end_state(state: TrialState, folder: Path) -> None:
     end(state.processes, find, _GRACE_S)
     if network is not None:
         network.remove(workers)
-    # the state goes last: until then the cluster can be ended again
+    # remove the state last, so that an interrupted cleanup can be repeated
     for each in folder.iterdir():
         if each.name != STATE:
             if each.is_dir():
@@ -84,7 +86,7 @@ def end_state(state: TrialState, folder: Path) -> None:
 
 
 def network_of(state: TrialState) -> TrialNetwork | None:
-    """Return the network of a cluster, if it has one and it is still there."""
+    """Return the network of a cluster; None if it has none, or it no longer exists."""
     if state.network is None:
         return None
     network = TrialNetwork(number=state.network, token=state.token)

@@ -1,7 +1,7 @@
-"""A network of its own for a trial cluster: a bridge, and a network namespace per worker.
+"""The network of a trial cluster: a bridge, and a network namespace per worker.
 
-The bridge is in the namespace of this machine, with the first address; the driver, the master
-and a broker listen there. It needs Linux, root, and the command `ip`.
+The bridge is in the namespace of this machine and has the first address, on which driver,
+master and broker listen. This needs Linux, root, and the command `ip`.
 """
 
 import ipaddress
@@ -28,28 +28,30 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)([kmg])bit")
 _BITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 _NETWORKS = 256
 _FIRST_WORKER = 10
-# Addresses of workers' interfaces begin with it; 2 stands for: not of a manufacturer.
+# Prefix of the MAC addresses of workers; 02 marks a locally administered address.
 _OURS = "02:53:4a"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """What connects a worker: at most *rate* ("100mbit") each way, *delay_s* later."""
+    """The connection of a worker to the bridge."""
 
     rate: str = ""
+    """Maximum rate in each direction, such as "100mbit"; empty is unlimited."""
     delay_s: float = 0.0
+    """Delay in each direction."""
 
     def __post_init__(self) -> None:
         if self.rate and (not _RATE.fullmatch(self.rate) or self.bits_per_s < 1e5):
             raise BadInput(
                 f"{self.rate!r} is not a rate of at least 100kbit; write 100mbit or 1.5gbit"
             )
-        if not 0 <= self.delay_s <= 10:  # NaN is neither
+        if not 0 <= self.delay_s <= 10:  # also false for NaN
             raise BadInput(f"a delay of {self.delay_s:g} s is not possible; write 0 to 10 s")
 
     @property
     def bits_per_s(self) -> float:
-        """The rate as a number.
+        """The rate in bits per second.
 
         >>> Wire(rate="1.5gbit").bits_per_s
         1500000000.0
@@ -60,7 +62,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialNetwork:
-    """Network *number*, which belongs to the cluster with this *token*.
+    """The network with this *number*, owned by the cluster with this *token*.
 
     >>> network = TrialNetwork(number=3, token="f00")
     >>> network.driver_address, network.address(1), network.namespace(1)
@@ -72,12 +74,12 @@ class TrialNetwork:
 
     @property
     def bridge(self) -> str:
-        """The interface of this machine."""
+        """The bridge interface on this machine."""
         return f"sojourn-{self.number}"
 
     @property
     def driver_address(self) -> str:
-        """The address of this machine, for workers."""
+        """The address of this machine for workers."""
         return f"10.77.{self.number}.1"
 
     def address(self, worker: int) -> str:
@@ -85,19 +87,20 @@ class TrialNetwork:
         return f"10.77.{self.number}.{_FIRST_WORKER + worker}"
 
     def namespace(self, worker: int) -> str:
-        """Return the namespace of a worker; its end of the wire here has the same name."""
+        """Return the namespace of a worker, which is also the name of the interface here."""
         return f"{self.bridge}-{worker}"
 
     def link_command(self, worker: int, delay_s: float) -> list[str]:
-        """Return the command that makes the two ends of a wire with a delay."""
+        """Return the command that creates both ends of a wire with a delay."""
         here, skip = self.namespace(worker), _OURS.replace(":", "")
         return [sys.executable, "-I", "-S", str(LINK), str(delay_s), skip, here, f"{here}e"]
 
     def connect(self, worker: int, wire: Wire) -> None:
-        """Make the namespace of a worker, and connect it to the bridge.
+        """Create the namespace of a worker, and connect it to the bridge.
 
-        It reaches the other workers and the addresses that this machine has now. All others
-        are refused at once. Where there is a delay, both ends of the wire are there already.
+        It reaches the other workers and the current addresses of this machine; connections to
+        other addresses fail immediately. With a delay, both ends of the wire must already
+        exist (see `link_command`).
         """
         name = self.namespace(worker)
         _ip("netns", "add", name)
@@ -111,19 +114,19 @@ class TrialNetwork:
         for inside in ("lo", "eth0"):
             _ip("-n", name, "link", "set", inside, "up")
         _ip("link", "set", name, "master", self.bridge, "up")
-        # no default route: nothing would answer there, and a name server that is silent
-        # delays each connection of a Kafka client, which looks up the name of its broker
+        # No default route: nothing would answer, and an unreachable name server delays each
+        # connection of a Kafka client, which looks up the name of its broker.
         for each in _addresses_here() - {self.driver_address}:
             _ip("-n", name, "route", "add", each, "via", self.driver_address)
         if wire.rate:
-            # a hundredth of a second may go at once: less cannot be metered
+            # a burst of 10 ms: a smaller one cannot be metered
             burst = max(65536, int(wire.bits_per_s / 8 / 100))
             limit = ("tbf", "rate", wire.rate, "burst", str(burst), "latency", "50ms")
             _run("tc", "qdisc", "add", "dev", name, "root", *limit)
             _run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", *limit)
 
     def processes(self, workers: Iterable[int]) -> set[psutil.Process]:
-        """Return what runs in the namespaces of *workers*."""
+        """Return the processes in the namespaces of *workers*."""
         found = set[psutil.Process]()
         for worker in workers:
             with suppress(EngineError):  # the namespace is gone
@@ -133,22 +136,22 @@ class TrialNetwork:
         return found
 
     def cut(self, worker: int) -> None:
-        """Let nothing pass to or from a worker; no connection ends by that."""
+        """Drop all packets to and from a worker; its connections stay open."""
         _ip("link", "set", self.namespace(worker), "down")
 
     def mend(self, worker: int) -> None:
-        """Let everything pass again after `cut`."""
+        """Deliver packets again after `cut`."""
         _ip("link", "set", self.namespace(worker), "up")
 
     def disconnect(self, worker: int) -> None:
-        """Remove the namespace of a worker and its wire, if they are there."""
+        """Remove the namespace of a worker and its wire, if they exist."""
         for command in (("link", "del"), ("netns", "del")):
             with suppress(EngineError):
                 _ip(*command, self.namespace(worker))
 
     @property
     def ours(self) -> bool:
-        """Whether the bridge is there, and belongs to this cluster and no other."""
+        """Whether the bridge exists, and belongs to this cluster."""
         try:
             (found,) = json.loads(_ip("-j", "link", "show", self.bridge))
         except EngineError:
@@ -156,7 +159,7 @@ class TrialNetwork:
         return bool(found.get("ifalias") == self.token)
 
     def remove(self, workers: Iterable[int]) -> None:
-        """Remove the bridge and the namespaces of *workers*, if they are ours."""
+        """Remove the bridge and the namespaces of *workers*, if they belong to this cluster."""
         if self.ours:
             for worker in workers:
                 self.disconnect(worker)
@@ -164,7 +167,7 @@ class TrialNetwork:
 
 
 def why_not() -> str:
-    """Return why there can be no network of its own; empty if there can be."""
+    """Return the reason why network namespaces are not possible; empty if they are."""
     if sys.platform != "linux":
         return "network namespaces exist only on Linux"
     if os.geteuid() != 0:
@@ -175,9 +178,9 @@ def why_not() -> str:
 
 
 def claim_network(token: str) -> TrialNetwork:
-    """Return a network whose addresses nobody uses, with its bridge.
+    """Create the bridge of a network whose addresses are free, and return the network.
 
-    Raise `EngineError` if the system does not allow it, or none is free.
+    Raise `EngineError` if the system does not allow it, or no network is free.
     """
     said = ""
     for number in range(_NETWORKS):
@@ -207,7 +210,7 @@ def claim_network(token: str) -> TrialNetwork:
 
 
 def _in_use(network: str) -> bool:
-    """Return whether a route of this machine leads there, other than the default one."""
+    """Return whether a route of this machine leads to *network*, except the default route."""
     wanted = ipaddress.ip_network(network)
     for route in json.loads(_ip("-j", "route", "show", "table", "all")):
         destination = route["dst"]
@@ -218,7 +221,7 @@ def _in_use(network: str) -> bool:
 
 
 def _addresses_here() -> set[str]:
-    """Return the addresses at which other machines may reach this one."""
+    """Return the IPv4 addresses of this machine, without loopback."""
     return {
         each.address
         for interface in psutil.net_if_addrs().values()

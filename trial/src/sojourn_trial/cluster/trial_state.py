@@ -1,4 +1,4 @@
-"""What is written down of a trial cluster, so that another command can end it."""
+"""The state of a trial cluster on disk, so that another command can end the cluster."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,61 +18,62 @@ STATE = "cluster.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialWorker:
-    """Worker *number* of a cluster, at *address*; *namespace* is empty where it has none.
-
-    *process* is the first of its machine: all others descend from it. *link* delays what goes
-    to and from it, if anything does.
-    """
+    """A worker of a trial cluster."""
 
     number: int
     process: RecordedProcess
+    """The first process of the machine; all others descend from it."""
     address: str
     namespace: str = ""
+    """The network namespace; empty if the worker is a plain process."""
     link: RecordedProcess | None = None
+    """The process that delays packets to and from the worker."""
 
     @property
     def pid(self) -> int:
-        """The pid of its first process."""
+        """The pid of the first process."""
         return self.process.pid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialState:
-    """A cluster that *starter* started, under a *token* that no other has.
-
-    *master* is its URL, *page* that of its web page; both are empty until it has started.
-    *network* is the number of its network, None without one, and *why_plain* says why. So many
-    *machines* were started, some of which may have been killed.
-    """
+    """A trial cluster: its master, workers and network."""
 
     token: str
+    """Identifies the cluster in marks of processes and on its network."""
     starter: RecordedProcess
+    """The process that started the cluster."""
     cores: int
     memory_mb: int
     driver_address: str = "127.0.0.1"
     master: str = ""
+    """The URL of the master; empty until it has started."""
     page: str = ""
+    """The URL of the web page."""
     master_process: RecordedProcess | None = None
     workers: tuple[TrialWorker, ...] = ()
     network: int | None = None
+    """The number of the network; None without network namespaces."""
     why_plain: str = ""
+    """The reason why there are no network namespaces."""
     machines: int = 0
+    """The number of workers ever started, including those that were killed."""
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The marks of all its machines, and of the master."""
+        """The marks of all machines, the master's first."""
         return tuple(self.mark(number) for number in range(self.machines + 1))
 
     @property
     def processes(self) -> tuple[RecordedProcess, ...]:
-        """The first process of each machine, and of the master."""
+        """The first process of the master and of each worker, and the links."""
         links = (worker.link for worker in self.workers)
         found = (self.master_process, *(worker.process for worker in self.workers), *links)
         return tuple(process for process in found if process is not None)
 
     @property
     def runs(self) -> bool:
-        """Whether a process of it runs."""
+        """Whether any process of the cluster runs."""
         return any(process.runs for process in self.processes)
 
     def mark(self, number: int) -> str:
@@ -91,12 +92,12 @@ class TrialState:
         )
 
     def write(self, folder: Path) -> None:
-        """Write it into *folder*, atomically."""
+        """Write the state into *folder*, atomically."""
         write_durably(folder / STATE, msgspec.json.encode(self))
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
-        """Return what is written in *folder*; None if no cluster is.
+        """Return the state in *folder*; None if there is no cluster.
 
         Raise `BadFile` if it cannot be read.
         """

@@ -1,1 +1,1 @@
-"""Kills of any process of an application, and a comparison of its results with the input."""
+"""Trials that kill processes of an application, and compare its results with its input."""

@@ -1,18 +1,18 @@
-"""A host dies at each step between log, answer, cut and commit: results and states are exact.
+"""Kills of a host at each step between log, answer, cut and commit.
 
     python benchmarks/spark_kill_points.py [--runs 50] [--first 0] [--seed 1] [--quick]
                                            [--points TEXT …] [--within 300] [--into FILE]
 
-The application counts by key in a loop, behind another part, and some records ask for a
-reminder (`kill_points_app`). In each run six kills (`kill -9`) are at steps that are drawn from
-the seed, one after the other or in both parts at once: the process kills itself where it is
-(`kill_steps`), in the middle of a write if need be; or it kills the driver, or everything,
-which is then started again. Steps come in turn: over all runs each as often as the others.
-Then what is at the sinks, the states and the reminders are compared with what plain Python
-makes of the input. A result counts for the kills in whose time its root was sent.
+The application counts by key in a loop, in its second part, and some records set a reminder
+(`kill_points_app`). Each run has six kills (`kill -9`) at steps drawn from the seed, one after
+the other or in both parts at the same time. The process kills itself at the step
+(`kill_steps`), even in the middle of a write; or it kills the driver, or all processes, and the
+application is restarted. Over all runs, each step is drawn equally often. Then the sinks,
+states and reminders are compared with the results that plain Python computes from the input:
+they must be exact. A result is attributed to the kills during which its root was sent.
 
-With `--into`, what was counted is added to a file of figures, so that `--first 10 --runs 10`
-continues what `--runs 10` began, and all of it is printed. After `--within` no run begins.
+With `--into` the counts are added to a file of figures, so that `--first 10 --runs 10`
+continues `--runs 10`, and all of them are printed. After `--within` no new run starts.
 """
 
 import argparse
@@ -40,7 +40,7 @@ PER_S = 20.0
 _HERE = Path(__file__).parent
 _LOOK_S = 0.02
 _PATIENCE_S = 60.0
-# A log may have been too short to come to the step: it is longer a while later.
+# Interval of kills that force a recovery: with a short log, it may not reach the step.
 _AGAIN_S = 7.0
 _COLUMNS = {
     "kills": "kills",
@@ -55,15 +55,15 @@ _COLUMNS = {
 
 
 class Session:
-    """An application through several runs, one after the other."""
+    """An application over several runs, one after the other."""
 
     def __init__(self, trial, orders):
         self._trial, self._orders = trial, orders
         self.sent = 0
-        self.windows = [(0, ())]  # the first root of each, and the points of its kills
+        self.windows = [(0, ())]  # first root of each, and the points of its kills
 
     def run(self, kills):
-        """Send roots while kills are ordered; return what differs when all has settled."""
+        """Send roots during the kills; return outcomes and wrong states once it has settled."""
         ended = Event()
         load = self._trial.sending("roots", self._roots(ended), PER_S)
         for together in rounds(kills):
@@ -95,15 +95,15 @@ class Session:
             if time.monotonic() > again_s:
                 again_s += _AGAIN_S
                 self._let_recover([k.part for k in still if POINTS[k.point].recovers])
-            if whom != "host":  # who comes and goes meanwhile belongs to it as well
+            if whom != "host":  # processes that started meanwhile belong to it as well
                 family = list({*family, *trial.driver.family()})
             time.sleep(_LOOK_S)
         trial.killed.append((time.time(), "host" if whom == "host" else "driver"))
-        if whom != "host":
+        if whom != "host":  # a host is restarted by the driver
             trial.start_again(family, whom)
 
     def _let_recover(self, parts):
-        """Kill the hosts of parts: only who follows another comes to such a step."""
+        """Kill the hosts of *parts*: only a restarted host reaches a step of a recovery."""
         for part in parts:
             self._trial.killed.append((time.time(), "host"))
             for host in self._trial.driver.victims("host", part):
@@ -111,7 +111,7 @@ class Session:
                     host.kill()
 
     def counted(self, found):
-        """Return the figures of each point, of what was *found* at the sinks."""
+        """Return the figures of each point, computed from the outcomes *found* at the sinks."""
         firsts = [first for first, _ in self.windows]
         figures = {name: Counter() for name in POINTS}
         for _, points in self.windows:
@@ -125,7 +125,7 @@ class Session:
 
 
 def _rows(due, found):
-    """Yield the rows that tell of which root they are, for each column in which they count."""
+    """Yield column, row and count for each row that belongs to a single root."""
     plain, once, reminded = (
         found[name] for name in ("counted", "counted-once", "reminded-once")
     )
@@ -154,7 +154,7 @@ def _number(row):
 
 
 def _add(path, figures):
-    """Return the figures of a file with these, which are added to it."""
+    """Add *figures* to the file at *path*, and return the sums."""
     known = json.loads(path.read_text()) if path.exists() else {}
     total = {
         name: dict(Counter(known.get(name, {})) + Counter(counted))
@@ -180,7 +180,7 @@ def _cells(counted):
 
 
 def _ran(asked, folder):
-    """Return the figures of all runs of a session, and what must not be."""
+    """Run a session, and return its figures and faults."""
     orders = folder / "orders"
     orders.mkdir()
     os.environ[kill_steps.FOLDER] = str(orders)
@@ -219,7 +219,7 @@ def _ran(asked, folder):
 
 
 def main():
-    """Run, print, and fail if anything is not exact."""
+    """Run, print the figures, and return 1 if anything is not exact."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=50)

@@ -1,12 +1,12 @@
-"""Killed at the ends of batches, with records that take longer than two of them.
+"""Kills at the ends of batches, with records that take longer than two batches.
 
     python benchmarks/spark_commits.py [--seed 1] [--runs 20] [--short]
 
-One operator of 12 s with 40 processors, a record per second, batches of 5 s. What is in
-service when a batch ends is kept in a file, then Spark writes its offsets, then it commits; the
-next batch drops what is not needed any more. From the seed it is drawn after which of these
-files, and how long after, everything, the driver or Java is killed (`kill -9`). After the last
-run nothing may be missing, and after a drain another start may repeat nothing.
+One operator with a service time of 12 s and 40 processors, a record per second, batches of
+5 s. At the end of a batch, the host writes its open records to a cut, Spark writes the offsets,
+then the commit; the next batch removes old files. The seed determines which of these files
+triggers a kill (`kill -9`) of the driver, of Java or of all processes, and the delay after it.
+After the last run no record may be missing, and a start after a drain must not repeat any.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from sojourn_trial.kills.trial import Trial, say
 
 OPERATOR, PROCESSORS, PER_S = "slow", 40, 1.0
 BATCH_S = 5.0
-# what came while nothing ran has to be worked off
+# includes working off the backlog of restarts
 PATIENCE_S = 900.0
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of the records: after all kills, after a drain, and after another start."""
+    """The outcomes after all kills, after a drain, and after another start."""
 
     killed: Outcome
     drained: Outcome
@@ -38,12 +38,12 @@ class Ended:
 
     @property
     def repeated(self):
-        """How many came again with the start after the drain."""
+        """The number of records that were repeated by the start after the drain."""
         return self.after.twice.total() - self.drained.twice.total()
 
 
 def ran(folder, *, seed, runs, jars=None):
-    """Return what became of the records."""
+    """Run the trial in *folder*, and return its outcomes."""
     trial = Trial(
         folder,
         "sojourn_trial.applications.slow_app:app",
@@ -71,7 +71,7 @@ def ran(folder, *, seed, runs, jars=None):
         trial.settle(lambda: not outcome().lost, patience_s=PATIENCE_S)
         killed = outcome()
         say(f"after {runs} kills: {killed}")
-        # so that there is something to drain
+        # so that there are open records to drain
         trial.sending("source", map(_payload, islice(numbers, 10)), 10 * PER_S).join()
         why = trial.driver.drain()
         drained = outcome()
@@ -92,7 +92,7 @@ def _number(payload):
 
 
 def main():
-    """Run, print, and fail if anything was lost, or repeated by a drain."""
+    """Run, print, and return 1 if a record was lost, or repeated after a drain."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=20)

@@ -1,11 +1,12 @@
-"""An application on Spark in a process of its own, so that it can be killed like its parts.
+"""An application on Spark in a separate process, so that its driver can be killed, too.
 
     python driven.py FOLDER ADDRESS SERVERS BATCH_S PER_S SPARK NAME=PROCESSORS…
 
-It starts what is at ADDRESS, with its state in FOLDER, expecting PER_S records per second if
-it is not a topology file. SPARK are settings of Spark in JSON, with the master of a cluster, or
-none. It looks at it every second, and does what it is told by lines of JSON until they end:
-`["scale", {…}]`, `["health"]`, `["drain"]`.
+It starts the application at ADDRESS with its state in FOLDER. PER_S are the expected records
+per second of its sources, unless it is a topology file. SPARK are settings of Spark in JSON,
+with the master if it runs on a cluster. It observes the engine every second, and executes
+requests, one line of JSON each, until its input ends: `["scale", {…}]`, `["health"]`,
+`["drain"]`.
 """
 
 import json
@@ -36,9 +37,9 @@ _ENDS_S = 120.0
 
 
 class Driver:
-    """The other side of that process; leaving it ends the application.
+    """The client of that process; a context manager that ends the application.
 
-    In *folder* are its state, its temporary files, and what it and Spark print.
+    *folder* contains its state, its temporary files, and the output of the process and Spark.
     """
 
     def __init__(  # noqa: PLR0913 - most by name
@@ -55,13 +56,13 @@ class Driver:
         self._process = None
 
     def start(self):
-        """Return how long it took until records could be taken."""
+        """Start the application, and return the seconds until it could take records."""
         began_s = time.monotonic()
         paths = [os.environ.get("PYTHONPATH", ""), *sys.path]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-            # what is left behind is then seen at a glance
+            # of its own, so that files left behind can be found
             "TMPDIR": str(self.temporary),
             "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self.temporary}",
         }
@@ -77,43 +78,43 @@ class Driver:
         try:
             self._answer()
         except BaseException:
-            self._process.kill()  # all else ends with it
+            self._process.kill()  # its children end with it
             self._close()
             raise
         return time.monotonic() - began_s
 
     def scale(self, **allocation):
-        """Give operators so many processors."""
+        """Set the processors of operators."""
         return self._told("scale", allocation)
 
     def health(self):
-        """Return what went wrong since the start."""
+        """Return restarts, replayed records, failure and nodes since the start."""
         return self._told("health")
 
     def drain(self):
-        """Let it end what was begun; return why that did not work."""
+        """Drain the application; return the reason if that failed, otherwise ""."""
         return self._told("drain")
 
     def family(self):
-        """Return all processes of the application, its own first."""
+        """Return all processes of the application, the driver first."""
         whole = psutil.Process(self._process.pid)
         return [whole, *whole.children(recursive=True)]
 
     def victims(self, target, operator=None):
-        """Return the processes that are a *target* (see `kills`), of *operator* or of all."""
+        """Return the processes that are a *target* of `schedule`, of *operator* or of all."""
         family = self.family()
         pids = found([running(process) for process in family], target, operator)
         return [process for process in family if process.pid in pids]
 
     def kill(self, *, patience_s=30.0):
-        """Kill the process that drives; return what is left of it, and how long that took.
+        """Kill the driver; return the processes and files it left, and the seconds it took.
 
-        It takes until nothing is left, or as long as the patience.
+        Wait until nothing is left, or for *patience_s*.
         """
         return self.ended(self.family(), patience_s=patience_s)
 
     def ended(self, family, *, patience_s=30.0):
-        """Return the same of one that may be dead already, and had this *family*."""
+        """Return the same as `kill` for a driver with this *family*, dead or alive."""
         began_s = time.monotonic()
         self._process.kill()
         self._close()
@@ -132,11 +133,11 @@ class Driver:
         ]
 
     def stop(self):
-        """End it as it is meant to end; kill it if that takes too long."""
+        """End the application through the end of its input; kill it if that takes too long."""
         if self._process is None:
             return
         try:
-            with suppress(OSError):  # it may be gone
+            with suppress(OSError):  # the process may have ended
                 self._process.stdin.close()
             self._process.wait(_ENDS_S)
         finally:
@@ -146,7 +147,7 @@ class Driver:
     def _close(self):
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # something was not read
+            with suppress(OSError):  # unread output
                 pipe.close()
 
     def __enter__(self):
@@ -176,7 +177,7 @@ def _is_there(process):
 
 
 def topology_of(address, app, per_s=1.0):
-    """Return the topology of what is at *address*: that of the file, or of the hints."""
+    """Return the topology of the file at *address*, or that from the hints of *app*."""
     if address.endswith((".json", ".yaml")):
         return read_topology(Path(address))
     return app.topology(dict.fromkeys(app.sources, per_s))
@@ -210,14 +211,14 @@ def _observe(engine, ended):
         try:
             engine.observe(engine.now_s + _EVERY_S)
         except ApplicationStopped:
-            return  # that is told with its health
+            return  # reported by `health`
         except EngineError:
-            pass  # while the broker is away; the next look may be better
+            pass  # for example the broker is down: retry
 
 
 def main(folder, address, servers, batch_s, per_s, spark, *allocation):
-    """Run it until there are no more lines."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it ends it
+    """Run the application until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client ends this process
     app = load(address)
     options = json.loads(spark)
     settings = SparkSettings(
@@ -228,7 +229,7 @@ def main(folder, address, servers, batch_s, per_s, spark, *allocation):
         spark=options,
     )
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # output of libraries must not mix with answers
     ended = threading.Event()
     with SparkEngine(app, address, settings) as engine:
         processors = dict(told.split("=") for told in allocation)

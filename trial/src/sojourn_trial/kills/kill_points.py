@@ -1,4 +1,4 @@
-"""At which steps of a host who is killed, all from a seed.
+"""The schedule of kills at steps of a host, drawn from a seed.
 
 >>> [(kill.point, kill.part) for kill in drawn(1, run=0)[:2]]
 [('states: torn', 'count'), ('recovery: while the log is replayed', 'count')]
@@ -12,25 +12,25 @@ from sojourn_trial.kills.kill_steps import Order
 
 PARTS = ("enter", "count")
 KILLS = 6
-"""So many kills are in a run."""
+"""The number of kills per run."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A *step* (see `kill_steps`) at which *whom* is killed.
-
-    It is one of the first so *many* times that one of the *parts* comes to it. At the steps of
-    a recovery only who follows another is, so a host has to be killed before.
-    """
+    """A step at which processes can be killed."""
 
     step: str
+    """A step of `kill_steps`."""
     many: int = 1
+    """The kill is at one of the first *many* times that the step is reached."""
     whom: str = "host"
+    """The victim: host, driver or everything."""
     parts: tuple = PARTS
+    """The parts that reach the step."""
 
     @property
     def recovers(self):
-        """Whether only a host that follows another comes to it."""
+        """Whether only a restarted host reaches the step: a host must be killed before."""
         return self.step.startswith("recovery")
 
     def __str__(self):
@@ -85,7 +85,7 @@ POINTS = {
 
 @dataclass(frozen=True)
 class KillPoint:
-    """The *order* that kills at a *point*, in a *part*."""
+    """A kill at a *point* in a *part*, and the *order* for it."""
 
     point: str
     part: str
@@ -93,7 +93,7 @@ class KillPoint:
 
 
 def drawn(seed, *, run, points=None):
-    """Return the kills of a run: over all runs, each point comes once before one comes again.
+    """Return the kills of a run. Over all runs, no point is repeated before all have occurred.
 
     >>> deck = [kill.point for run in range(len(POINTS)) for kill in drawn(5, run=run)]
     >>> {deck.count(name) for name in POINTS} == {KILLS}
@@ -112,13 +112,13 @@ def drawn(seed, *, run, points=None):
 def _drawn(random, name):
     point = POINTS[name]
     order = Order(point.step, random.randint(1, point.many), point.whom)
-    # the part with the states more often: it has more to lose
+    # the part with the states is drawn more often, because it can lose more
     part = random.choice([*point.parts, "count"])
     return KillPoint(name, part, order)
 
 
 def rounds(kills):
-    """Return kills of different parts that can be waited for together, in their order.
+    """Group consecutive kills that can take place together: of hosts, in different parts.
 
     >>> [len(together) for together in rounds(drawn(1, run=0))]
     [1, 1, 2, 1, 1]

@@ -1,9 +1,9 @@
-"""Steps of a host at which it dies if it is ordered to: put around its functions as it starts.
+"""Steps of a host at which it kills itself on order, patched into its functions at its start.
 
-The product knows nothing of it. Processes that have the folder `at_start` on their path wrap
-their functions before anything else (`sitecustomize`), and follow the orders in a folder of
-files, one for each part: the step, the how many-th time, and who is killed. Who follows an
-order takes its file away before, so each is followed once.
+The product has no code for this. Processes with the folder `at_start` on their path wrap their
+functions before anything else (`sitecustomize`). They read orders from a folder with one file
+per part: the step, how often it must be reached, and the victim. A process renames the file
+before it executes the order, so that each order is executed once.
 """
 
 import json
@@ -18,31 +18,31 @@ from pathlib import Path
 import psutil
 
 FOLDER = "KILL_STEPS"
-"""The variable that names the folder of orders."""
+"""The environment variable with the folder of orders."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Kill *whom* (host, driver or everything) when a *step* is reached so many *times*."""
+    """Kill *whom* (host, driver or everything) when *step* is reached *times* times."""
 
     step: str
     times: int = 1
     whom: str = "host"
 
     def give(self, folder, part):
-        """Let the host of a part follow it from now on."""
+        """Write the order for the host of *part*."""
         new = folder / f"{part}.new"
         new.write_text(json.dumps(asdict(self)))
         new.replace(folder / part)
 
 
 def is_open(folder, part):
-    """Tell whether the order of a part was not followed yet."""
+    """Return whether the order of a part has not been executed yet."""
     return (folder / part).exists()
 
 
 class Steps:
-    """What was ordered of this process, and how often it has come to that step since."""
+    """The order of this process, and the number of times that its step was reached."""
 
     def __init__(self, path):
         self._path, self._written = path, ""
@@ -50,12 +50,12 @@ class Steps:
         self._lock = threading.Lock()
 
     def reached(self, step):
-        """Die at this step, if that is ordered."""
+        """Execute the order, if it is due at this step."""
         if (whom := self.taken(step)) is not None:
             _kill(whom)
 
     def taken(self, step):
-        """Return whom to kill at this step, now that the order is taken; None if nobody."""
+        """Take the order if it is due at this step, and return its victim; otherwise None."""
         with self._lock, suppress(FileNotFoundError):
             written = self._path.read_text()
             if written != self._written:
@@ -74,7 +74,7 @@ class Steps:
 def _kill(whom):
     driver = psutil.Process(os.getppid())
     if whom == "everything":
-        # first of all the one that commits
+        # Java first, because it commits
         children = sorted(driver.children(recursive=True), key=lambda p: p.name() != "java")
         for process in (child for child in children if child.pid != os.getpid()):
             with suppress(psutil.NoSuchProcess):
@@ -86,7 +86,7 @@ def _kill(whom):
 
 
 def put_into_driver():
-    """Let what fails be started again at once, however often: it is killed all the time."""
+    """Remove the backoff and the limit of restarts, because kills are frequent."""
     from sojourn.spark.driver.restarts import Restarts  # noqa: PLC0415 - in this process alone
 
     def delay_s(self, _now_s, _place=None):
@@ -97,7 +97,7 @@ def put_into_driver():
 
 
 def put_into_host():
-    """Wrap the functions of a host at its steps."""
+    """Patch all steps into the functions of a host."""
     part = sys.orig_argv[-1]
     steps = Steps(Path(os.environ[FOLDER]) / part)
     _log(steps)
@@ -109,7 +109,10 @@ def put_into_host():
 
 
 def _wrap(owner, name):
-    """Put a function in the place of one of a class or module, which it gets first."""
+    """Return a decorator that replaces a function of a class or module.
+
+    The replacement receives the original function as its first argument.
+    """
 
     def put(outer):
         inner = getattr(owner, name)
@@ -119,7 +122,7 @@ def _wrap(owner, name):
 
 
 def _around(steps, owner, name, before=None, after=None):
-    """Put a step before a function of a class or module, and one behind it."""
+    """Add a step before and after a function of a class or module."""
 
     @_wrap(owner, name)
     def wrapped(inner, *given, **named):
@@ -160,7 +163,7 @@ def _log(steps):
 
 
 def _of_reminders(group):
-    """Return the step that a group of the log is, if it has to do with reminders."""
+    """Return the step of a group of log entries about reminders; "" for other groups."""
     from sojourn.spark.host.batch.log_entries import Entered, Left  # noqa: PLC0415
 
     for entry in group:
@@ -199,7 +202,7 @@ def _cuts(steps):
 
     _around(steps, CutFiles, "save", "cut: before it is written", "commit: manifest written")
     _around(steps, CutFiles, "drop_before", "cut: before old ones go", "cut: old ones are gone")
-    writing = threading.local()  # what this thread writes durably
+    writing = threading.local()  # the kind of durable file that this thread writes
     for module in (cut_store, state_files):
 
         @_wrap(module, "write_checked")
@@ -212,6 +215,7 @@ def _cuts(steps):
     @_wrap(os, "fsync")
     def fsync(inner, descriptor):
         kind = getattr(writing, "kind", None)
+        # files are written under a name that ends in .new, synced, and renamed
         if kind is None or Path(f"/proc/self/fd/{descriptor}").readlink().suffix != ".new":
             inner(descriptor)
             return
@@ -237,7 +241,7 @@ def _merges(steps):
     from sojourn.spark.host.state import state_files  # noqa: PLC0415
     from sojourn.spark.host.state.state_files import StateFiles  # noqa: PLC0415
 
-    merging = threading.local()
+    merging = threading.local()  # whether this thread is inside `merge`
 
     @_wrap(StateFiles, "merge")
     def merge(inner, files, what):

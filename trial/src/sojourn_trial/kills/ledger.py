@@ -1,4 +1,4 @@
-"""What arrived, against what should have: worked out from the input by plain Python."""
+"""Comparison of the records in topics with the results that plain Python computes."""
 
 from collections import Counter
 from contextlib import closing
@@ -11,20 +11,21 @@ _ANSWER_S = 30.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is wrong with the results: how often each is missing, too many, or unheard of.
-
-    *disordered* are the keys of which results came in another order than they should have.
-    """
+    """The differences between actual and expected results, each with its count."""
 
     expected: int
+    """The number of expected results."""
     lost: Counter = field(default_factory=Counter)
     twice: Counter = field(default_factory=Counter)
+    """Expected results that occur too often."""
     wrong: Counter = field(default_factory=Counter)
+    """Results that were not expected at all."""
     disordered: frozenset = frozenset()
+    """Keys whose results are out of order."""
 
     @property
     def exact(self):
-        """Whether each result is there once, and no other."""
+        """Whether exactly the expected results arrived; their order does not matter."""
         return not (self.lost or self.twice or self.wrong)
 
     def __str__(self):
@@ -35,10 +36,10 @@ class Outcome:
 
 
 def compare(offline, arrived, *, key=None):
-    """Return how *arrived* differs from what was worked out *offline*.
+    """Compare *arrived* with the results that were computed *offline*.
 
-    With *key*, the first arrivals of what has the same key are expected in the order of
-    *offline*.
+    With *key*, results with the same key must arrive in the order of *offline*; repetitions do
+    not count.
 
     >>> str(compare("abc", "axbb"))
     '3 expected, 1 lost, 1 twice, 1 wrong, 0 keys out of order'
@@ -70,12 +71,12 @@ def _by_key(results, key):
 
 
 def written(servers, topic):
-    """Return all payloads of a topic as it is now, partition by partition."""
+    """Return all payloads that a topic has now, partition by partition."""
     return [payload for _, payload in written_at(servers, topic)]
 
 
 def written_at(servers, topic):
-    """Return the same, each with the time when it was written, in seconds since 1970."""
+    """Return the same with the timestamp of each message, in seconds since 1970."""
     found = []
     with closing(_reader(servers)) as reader:
         for place, first, end in _places(reader, topic):
@@ -90,7 +91,7 @@ def written_at(servers, topic):
 
 
 def length(servers, topic):
-    """Return how many records a topic has now, of all its partitions."""
+    """Return the number of records in all partitions of a topic."""
     with closing(_reader(servers)) as reader:
         return sum(end - first for _, first, end in _places(reader, topic))
 
@@ -107,7 +108,7 @@ def _reader(servers):
 
 
 def _places(reader, topic):
-    """Yield the partitions of a topic, each with its first offset and its end."""
+    """Yield the partitions of a topic with their first and end offsets."""
     for part in reader.list_topics(topic, timeout=_ANSWER_S).topics[topic].partitions:
         place = TopicPartition(topic, part)
         yield place, *reader.get_watermark_offsets(place, timeout=_ANSWER_S)

@@ -1,13 +1,12 @@
-"""A machine is cut off the network under load, and comes back with all that it had running.
+"""A machine is disconnected from the network under load, and reconnected later.
 
     python benchmarks/spark_node_cut.py [--cuts 2] [--for 90] [--nodes 3] [--per-s 40] [--short]
 
-Each time the machine is cut off on which most tasks of the queries run. No connection ends by
-that, and nothing on the machine ends: when it is connected again, its tasks, processors and
-Kafka producers go on where they were. Prints for each cut how long no result came at all, how
-long results took longer than three seconds, and how often queries were started again. Each
-order has to be counted once, in a state by key; at the sink with `deduplicate=True` nothing may
-be twice.
+Each cut is of the machine that runs most tasks of the queries. Its connections stay open and
+its processes continue: after the reconnection, its tasks, processors and Kafka producers
+resume. For each cut it prints the longest time without results, the time until results took
+less than three seconds again, and the number of restarts of queries. Each order must be counted
+once, in a state by key; the sink with `deduplicate=True` must have no duplicates.
 
 It needs network namespaces: Linux and root.
 """
@@ -40,23 +39,24 @@ from sojourn_trial.kills.node_death import rest
 from sojourn_trial.kills.trial import say, spark_on
 
 ADDRESS = "sojourn_trial.applications.node_cut_app:app"
-# The end of a batch takes about a second, on a busy machine more, so that is not late.
+# The end of a batch takes about a second, or more on a busy machine; that is not late.
 CALM_S, AFTER_S, LATE_S, PATIENCE_S = 20.0, 60.0, 3.0, 240.0
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What one cut did: *tasks* ran on the machine, nothing came for *gap_s* at either sink.
-
-    Results took longer than three seconds until *late_s* after it. Queries started again as
-    often as *restarts* says.
-    """
+    """The effect of one cut."""
 
     tasks: int
+    """Tasks on the machine."""
     gap_s: float
+    """The longest time without results at the plain sink."""
     once_gap_s: float
+    """The longest time without results at the deduplicated sink."""
     late_s: float
+    """Time from the cut until results took no longer than `LATE_S` again."""
     restarts: int
+    """Restarts of queries."""
 
     def __str__(self):
         return (
@@ -78,20 +78,20 @@ def longest_gap_s(arrived, since_s, until_s):
 
 
 def late_until_s(arrived, since_s):
-    """Return how long after *since_s* results still came that took longer than `LATE_S`."""
+    """Return the seconds from *since_s* to the last birth whose result took over `LATE_S`."""
     late = [each.birth_s for each in arrived if each.birth_s > since_s and each.took_s > LATE_S]
     return max(0.0, max(late, default=since_s) - since_s)
 
 
 def busiest(cluster):
-    """Return the worker on which most tasks run, and how many."""
+    """Return the number of the worker with the most tasks, and the number of tasks."""
     tasks = {each.host: each.tasks for each in executors(SparkSession.getActiveSession())}
     worker = max(cluster.workers, key=lambda each: tasks.get(each.address, 0))
     return worker.number, tasks.get(worker.address, 0)
 
 
 def cut_off(engine, cluster, sinks, lasts_s):
-    """Cut a machine off for a while, and return what that did."""
+    """Disconnect a machine for *lasts_s*, and return the effect."""
     number, tasks = busiest(cluster)
     before, cut_s = sum(engine.health().restarts.values()), time.time()
     cluster.cut(number)
@@ -114,7 +114,7 @@ def cut_off(engine, cluster, sinks, lasts_s):
 
 
 def settled(engine, servers):
-    """Return how both sinks differ from what is due, once nothing is lost or time is up."""
+    """Return the outcomes of both sinks once nothing is lost, or after `PATIENCE_S`."""
     until_s = time.monotonic() + PATIENCE_S
     while True:
         found = [outcome(servers, topic) for topic in (PLAIN, ONCE)]
@@ -126,7 +126,7 @@ def settled(engine, servers):
 def run(
     folder, *, nodes=3, cuts=2, lasts_s=90.0, per_s=40.0
 ) -> tuple[list[Cut], list[Outcome]]:
-    """Return what each cut did, and what is wrong at the plain sink and the other one."""
+    """Return the effect of each cut, and the outcomes of both sinks, the plain one first."""
     app = node_cut_app.app
     processors = 2 + int(1.5 * per_s * node_cut_app.SERVICE_S)
     with (
@@ -161,7 +161,7 @@ def run(
 
 
 def main():
-    """Run, print, and fail if something is lost or wrong, or twice where it must not be."""
+    """Run, print, and return 1 if results are lost or wrong, or deduplication failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cuts", type=int, default=2)
     parser.add_argument("--for", type=float, default=90.0, dest="lasts_s")

@@ -1,13 +1,13 @@
-"""How long after the death of a machine under load the target holds again.
+"""The time from the death of a machine under load until the target is met again.
 
     python benchmarks/spark_node_death.py [--kills 4] [--nodes 3] [--busy 0.65] [--short]
 
-Processors are on the nodes of a trial cluster, and busy for that part of their time. A worker
-and all that runs on its machine is killed (`kill -9`), another one started in its place, and so
-on. The target is twice the mean service time; it does not hold for orders that came within a
-second and took longer than that on average. Prints for each kill whether a task of the query
-was on the machine, so that the query had to be started again, and the seconds until the target
-held. Every order has to be counted once, in a state by key.
+Processors run on the nodes of a trial cluster with the utilisation --busy. Repeatedly, a worker
+and all processes on its machine are killed (`kill -9`), and a new worker is started. The target
+is twice the mean service time; it is missed if the orders of one second exceed it on average.
+For each kill it prints the seconds until the target was met again, and whether the query was
+restarted because a task of it ran on the machine. Each order must be counted once, in a state
+by key.
 """
 
 import argparse
@@ -37,7 +37,7 @@ CALM_S, WINDOW_S, PATIENCE_S = 20.0, 1.0, 180.0
 
 
 def outside_s(arrived, killed_s, until_s):
-    """Return how long after *killed_s* orders still came that took longer than the target.
+    """Return the seconds from *killed_s* to the end of the last window above the target.
 
     >>> from types import SimpleNamespace as Order
     >>> tenths = range(90)
@@ -57,7 +57,7 @@ def outside_s(arrived, killed_s, until_s):
 
 
 def await_nodes(engine, number):
-    """Return when so many nodes have processors, and all processors run."""
+    """Wait until *number* nodes have processors, and all processors run."""
     until_s = time.monotonic() + PATIENCE_S
     while len(engine.nodes) != number or any(
         engine.health().running[name] < k for name, k in engine.plan.allocation.items()
@@ -68,14 +68,14 @@ def await_nodes(engine, number):
 
 
 def rest(engine, lasts_s):
-    """Let it run for a while."""
+    """Observe the engine for *lasts_s*."""
     until_s = engine.now_s + lasts_s
     while engine.now_s < until_s:
         engine.observe(engine.now_s + 1.0)
 
 
 def killed(engine, cluster, sink, nodes):
-    """Kill a machine, have another one; return what is printed of it."""
+    """Kill a machine and add another; return the seconds outside the target, and restarts."""
     workers = [worker.number for worker in cluster.workers]
     before, killed_s = sum(engine.health().restarts.values()), time.time()
     cluster.kill(workers[0])
@@ -89,7 +89,7 @@ def killed(engine, cluster, sink, nodes):
 
 
 def run(folder, *, nodes, kills, busy):
-    """Return the seconds and restarts of each kill, and what is wrong."""
+    """Return seconds and restarts of each kill, the mean latency before, and the outcome."""
     processors = nodes * PER_NODE
     per_s = busy * processors / node_death_app.SERVICE_S
     app = node_death_app.app
@@ -129,7 +129,7 @@ def run(folder, *, nodes, kills, busy):
 
 
 def found(servers, app):
-    """Return how the counts differ from those of the orders that were sent."""
+    """Compare the counts with the orders that were sent."""
     due = Counter(
         json.loads(each)["customer"] for each in written(servers, app.topic("orders"))
     )
@@ -139,7 +139,7 @@ def found(servers, app):
 
 
 def main():
-    """Run, print, and fail if something is lost or wrong."""
+    """Run, print, and return 1 if a count is lost or wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--nodes", type=int, default=3)

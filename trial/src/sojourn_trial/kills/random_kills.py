@@ -1,22 +1,28 @@
-"""Whatever is killed, whenever: results are compared with what plain Python makes of the input.
+"""Kills of random processes at random times; the results must match the input.
 
     python benchmarks/spark_kills.py [--app nested] [--seed 1] [--kills 16] [--rescales 0]
                                      [--within 240] [--per-s 8] [--records N] [--nodes 0]
                                      [--short]
 
-Three operators with two loops, one in the other, and keys; a record in a hundred takes longer
-than a batch of 5 s. With `--app two-parts` there are six operators in two parts, with a split,
-a join, fan-out, three loops, keys and a projection; with `--app state` a loop through an
-operator that keeps a state for each key, which is compared too, and with `--app zipf` the same
-for many records with 10,000 keys, sent at a rate that it can carry. With `--app writers` two
-parts write one stream, and a state is kept behind a projection and another part. From the seed
-it is drawn when a processor, a template, a host, a Python worker or the daemon of Spark, Java,
-the driver or the broker is killed (`kill -9`), and when which operators get other numbers of
-processors. With `--nodes 3` it runs on a trial cluster of so many workers; each may be killed
-with all that runs on it, and then another one comes; or an executor, an agent, a processor or a
-Python worker there. Roots are sent all the while. Nothing may be missing and nothing unheard
-of. At a deduplicated sink each result must be there exactly once; at a plain one no more may be
-there twice than the results of a batch, for each kill after which a query repeats one.
+Applications, with `--app`:
+
+- nested: three operators with keys and two nested loops; one record in a hundred takes longer
+  than a batch of 5 s.
+- two-parts: six operators in two parts, with a split, a join, fan-out, three loops, keys and a
+  projection.
+- state: a loop through an operator with a state for each key, which is compared, too.
+- zipf: the same with 10,000 keys and short service times, for high rates.
+- writers: two parts write one stream, and a state is downstream of a projection and a part.
+
+The seed determines when a processor, a template, a host, a Python worker or the daemon of
+Spark, Java, the driver or the broker is killed (`kill -9`), and when operators are rescaled.
+With `--nodes 3` the application runs on a trial cluster with three workers. Then a worker can
+be killed with all its processes, and is replaced; or an executor, an agent, a processor or a
+Python worker on it.
+
+Roots are sent throughout. No result may be missing or wrong. A deduplicated sink must have each
+result exactly once. A plain sink may have duplicates: at most the results of one batch for each
+kill after which a query repeats its batch.
 """
 
 import argparse
@@ -49,14 +55,14 @@ APPS = {
 }
 ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0
-# With a driver go all queries; others are of one.
+# These kills hit all queries; others hit one.
 _OF_ALL = ("daemon", "jvm", "driver", "node")
 
 
 def trial_in(folder, *, app="nested", jars=None, cluster=None):
-    """Return an application with its broker, in *folder*, on a trial cluster or not."""
+    """Return an application with its broker in *folder*, on *cluster* if there is one."""
     module = APPS[app]
-    # Spark's own operators have one, which does not change
+    # native operators have no processors to scale: they count as one
     allocation = dict.fromkeys(module.app.operators, 1) | module.ALLOCATION
     return Trial(
         folder, f"{module.__name__}:app", allocation=allocation, jars=jars, cluster=cluster
@@ -64,7 +70,7 @@ def trial_in(folder, *, app="nested", jars=None, cluster=None):
 
 
 def sending(trial, roots, per_s=PER_S):
-    """Return the thread that sends so many roots, so many in a second."""
+    """Return the thread that sends *roots* roots at the rate *per_s*."""
     payloads = [
         json.dumps({"number": number, "key": APPS[trial.app.name].key_of(number)})
         for number in range(roots)
@@ -73,7 +79,7 @@ def sending(trial, roots, per_s=PER_S):
 
 
 def kill(trial, changes):
-    """Kill and rescale when it is drawn; what takes long to come back delays the others."""
+    """Kill and rescale on schedule; a long recovery delays the later changes."""
     began_s = time.monotonic()
     for each in sorted(changes, key=lambda change: change.at_s):
         time.sleep(max(0.0, began_s + each.at_s - time.monotonic()))
@@ -86,11 +92,11 @@ def kill(trial, changes):
 
 
 def settled(trial):
-    """Return the outcomes once nothing is missing, or never will be there."""
+    """Return the outcomes once nothing is missing, or the patience is over."""
     due = APPS[trial.app.name].expected([_row(payload) for payload in trial.written("roots")])
     trial.settle(
         lambda: (
-            # first what is quickly told
+            # the cheap check first
             all(trial.length(name) >= len(rows) for name, rows in due.items())
             and not any(outcome.lost for outcome in outcomes(trial).values())
             and not wrong_states(trial)
@@ -100,7 +106,7 @@ def settled(trial):
 
 
 def outcomes(trial):
-    """Return how what is at each sink differs from what the input comes to."""
+    """Compare each sink with the results expected of the input."""
     due = APPS[trial.app.name].expected([_row(payload) for payload in trial.written("roots")])
     return {
         name: compare(
@@ -113,7 +119,7 @@ def outcomes(trial):
 
 
 def wrong_states(trial):
-    """Return the keys whose state is not what the input comes to, by operator."""
+    """Return actual and expected state, by operator and key, where they differ."""
     due = getattr(APPS[trial.app.name], "expected_states", lambda _: {})
     wrong = {}
     for operator, states in due([_row(payload) for payload in trial.written("roots")]).items():
@@ -132,7 +138,7 @@ def _row(payload):
 
 
 def broken(found):
-    """Return the sinks that do not hold what they must."""
+    """Return the sinks that violate their guarantee."""
     return [
         name
         for name, outcome in found.items()
@@ -141,10 +147,10 @@ def broken(found):
 
 
 def most_twice(trial):
-    """Return how many results may be twice after what was killed, by plain sink.
+    """Return the number of duplicates that the kills may have caused, by plain sink.
 
-    A kill lets queries on the way to the sink repeat their batch: what came to the sink between
-    two commits. Where it hits one of them, the one with the most counts.
+    After a kill, queries upstream of the sink repeat their batch: the results between two
+    commits. If a kill hits one query only, the query with the largest batch counts.
     """
     killed = [(at_s, target) for at_s, target in trial.killed if target in REPEATING]
     times_s = [at_s for at_s, _ in killed]
@@ -154,13 +160,13 @@ def most_twice(trial):
         if not sink.deduplicate:
             queries = trial.queries_before(sink.stream.name)
             batches = [trial.in_batches(name, query, times_s) for query in queries]
-            by_kill = zip(*batches, strict=True)
+            by_kill = zip(*batches, strict=True)  # for each kill, the batch of each query
             most[name] = sum(hit(sizes) for hit, sizes in zip(hits, by_kill, strict=True))
     return most
 
 
 def _begun(stack, app, nodes):
-    """Return an application that is to be started, on a trial cluster if it has *nodes*."""
+    """Return an application to start, on a trial cluster if there are *nodes*."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kills-")))
     if not nodes:
         return trial_in(folder, app=app)
@@ -169,7 +175,7 @@ def _begun(stack, app, nodes):
 
 
 def main():
-    """Run, print, and fail if a sink does not hold what it must."""
+    """Run, print, and return 1 if a sink or a state violates its guarantee."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--app", choices=APPS, default="nested")

@@ -1,4 +1,4 @@
-"""When what is killed, all from a seed.
+"""Schedules of kills and rescales, drawn from a seed.
 
 >>> [f"{kill.target} after {kill.at_s:.1f} s" for kill in drawn(3, kills=2, within_s=10)]
 ['worker after 6.1 s', 'daemon after 9.1 s']
@@ -8,34 +8,35 @@ from dataclasses import dataclass
 from random import Random
 
 TARGETS = ("processor", "template", "host", "worker", "daemon", "jvm", "driver", "broker")
-"""What can be killed: of a host, of Spark, the process that drives both, and Kafka."""
+"""Processes that can be killed on one machine: of a host, of Spark, the driver, Kafka."""
 OF_NODES = ("agent", "executor", "processor", "worker")
-"""What runs on the nodes of a cluster."""
+"""Processes on the nodes of a cluster."""
 ON_NODES = ("node", "host", *OF_NODES, "driver", "broker")
-"""What can be killed of an application on several nodes; a node is all that runs on it."""
+"""What can be killed on a cluster; a node stands for all processes on it."""
 STARTED_AGAIN = ("jvm", "driver", "everything")
-"""After these the application has to be started again; of the others it takes care itself."""
+"""After these kills the trial must restart the application; it recovers from others itself."""
 REPEATING = ("template", "host", "worker", "daemon", "jvm", "driver", "node", "executor")
-"""After these a batch is repeated: what was done since the last commit is done again."""
+"""After these kills, queries replay the uncommitted batch."""
 LOGS = ("part/cuts", "offsets", "commits")
-"""The folders of a checkpoint to which a file is added when a batch ends, in that order."""
+"""The folders of a checkpoint that get a file at the end of a batch, in this order."""
 
-# By then the next file is written; after a commit, the next batch has begun.
+# By then the next file has been written; after a commit, the next batch has started.
 _LATEST_S = {"part/cuts": 0.05, "offsets": 0.05, "commits": 0.5}
 
 
 @dataclass(frozen=True)
 class Kill:
-    """*target* is killed *at_s* after the first record; *pick* (0 to 1) is which of several."""
+    """A kill of a *target*, *at_s* after the first record."""
 
     at_s: float
     target: str
     pick: float
+    """Which of several such processes, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Rescale:
-    """Operators get so many processors *at_s* after the first record."""
+    """A change of the processors of operators, *at_s* after the first record."""
 
     at_s: float
     allocation: dict
@@ -43,20 +44,19 @@ class Rescale:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a file of the end of a batch appears, and a little after.
-
-    The file is in the folder *log* of a checkpoint; *batches* appear before it. *target* is
-    killed then.
-    """
+    """A kill of a *target* at the end of a batch, triggered by a new file of a checkpoint."""
 
     log: str
+    """The folder of the file."""
     batches: int
+    """The number of files to skip before."""
     after_s: float
+    """Delay after the file has appeared."""
     target: str
 
 
 def drawn(seed, *, kills, within_s, targets=TARGETS):
-    """Return so many kills in the order of time, each target once before one comes again."""
+    """Return kills in the order of time; no target is repeated before all have occurred."""
     random = Random(seed)
     order = []
     while len(order) < kills:
@@ -68,9 +68,9 @@ def drawn(seed, *, kills, within_s, targets=TARGETS):
 
 
 def rescales(seed, allocation, *, number, within_s):
-    """Return so many changes of an *allocation* in the order of time.
+    """Return changes of an *allocation* in the order of time.
 
-    Each changes about half of the operators, to between one and twice the processors.
+    Each changes half of the operators, to between one and twice their processors.
 
     >>> [found] = rescales(3, {"split": 4, "count": 2}, number=1, within_s=10)
     >>> found.allocation
@@ -87,9 +87,10 @@ def _changed(random, allocation):
 
 
 def moments(seed, number):
-    """Return so many moments at the ends of batches, each folder in turn.
+    """Return moments at the ends of batches; no folder is repeated before all have occurred.
 
-    Mostly everything is killed at once; the driver alone leaves Java a while.
+    Half of the kills are of all processes together; a kill of the driver alone lets Java
+    continue for a while.
     """
     random = Random(seed)
     order = []

@@ -1,6 +1,6 @@
-"""A broker and an application, parts of which are killed; and what arrived in the end.
+"""A broker and an application whose processes are killed, and the records in its topics.
 
-Used by benchmarks and tests: `schedule` says when what is killed, `ledger` compares.
+Used by benchmarks and tests: `schedule` draws the kills, `ledger` compares the results.
 """
 
 import os
@@ -35,18 +35,18 @@ from sojourn_trial.kills.victims import on_nodes
 
 BROKER_AWAY_S = 2.0
 _LOOK_S = 0.05
-# Files at the end of a batch follow each other within milliseconds.
+# The interval of polling: files at the end of a batch follow each other within milliseconds.
 _WATCH_S = 0.0005
 _PATIENCE_S = 240.0
-# Files of Spark, and ours, have other names until they are complete.
+# Incomplete files of Spark and of Sojourn have other names.
 _IS_COMPLETE = re.compile(r"[0-9-]+").fullmatch
 
 
 class Trial:
-    """An application at *address* with its own broker, both in *folder*.
+    """The application at *address* and its own broker, both with their files in *folder*.
 
-    Topics have so many *partitions*. What is killed is restarted on what it left. It runs
-    on a trial *cluster*, if there is one.
+    Topics have *partitions* partitions. After a kill, a restart resumes from the files. The
+    application runs on a trial *cluster*, if there is one.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first by name
@@ -89,7 +89,7 @@ class Trial:
         self._stack.close()
 
     def sending(self, stream, payloads, per_s):
-        """Return the thread that writes *payloads* to a source, so many in a second.
+        """Return the thread that writes *payloads* to a source at the rate *per_s*.
 
         A payload is the value of a message, or its value and its headers.
         """
@@ -112,16 +112,16 @@ class Trial:
 
     @property
     def state(self):
-        """What the application goes on from."""
+        """The checkpoints from which the application resumes."""
         folder, queries = self.driver.folder, written_by_tasks(self.layout)
         return Checkpoints(folder, SharedState(folder).folder, frozenset(queries))
 
     def written(self, stream):
-        """Return what is in the topic of a stream or a sink."""
+        """Return the payloads in the topic of a stream or a sink."""
         return written(self.servers, self.app.topic(stream))
 
     def states(self, operator):
-        """Return the state of each key of an operator, as it was last committed."""
+        """Return the last committed state of each key of an operator."""
         part = self.layout.part_of[operator].name
         codec = StateCodec(operator, self.app.operators[operator].state)
         files, batch = CutFiles(self.state.cuts(part)), self.state.commits(part) - 1
@@ -135,11 +135,11 @@ class Trial:
             }
 
     def length(self, stream):
-        """Return how many records there are in the topic of a stream or a sink."""
+        """Return the number of records in the topic of a stream or a sink."""
         return length(self.servers, self.app.topic(stream))
 
     def queries_before(self, stream):
-        """Return the queries that what is in a stream has passed, the last one first."""
+        """Return the queries upstream of a stream, the nearest first."""
         layout, found, ahead = self.layout, [], [stream]
         for name in ahead:
             for writer in writers(name, self.app.operators):
@@ -147,13 +147,14 @@ class Trial:
                 if query not in found:
                     found.append(query)
                     topics = layout.query_reads(query)
+                    # the outer loop iterates over these, too
                     ahead += [s for s in layout.streams if self.app.topic(s) in topics]
         return found
 
     def in_batches(self, stream, query, times_s):
-        """Return how many different records of a topic were written around each of the times.
+        """Return, for each time, the number of distinct records in the batch around it.
 
-        That is between the commits of *query* before and after it.
+        That is the records of *stream* between the commits of *query* before and after it.
         """
         commits_s = sorted(
             path.stat().st_mtime
@@ -165,7 +166,7 @@ class Trial:
         return [len(batches.get(bisect(commits_s, at_s), ())) for at_s in times_s]
 
     def kill(self, target, pick=0.0):
-        """Kill one of what *target* is, and start again what nobody else does."""
+        """Kill a *target*, and restart it unless the application does that itself."""
         self.killed.append((time.time(), target))
         if target == "broker":
             os.killpg(self.broker.process_group, signal.SIGKILL)
@@ -179,7 +180,7 @@ class Trial:
             self.cluster.add()
             return
         victims = self._victims(target)
-        if not victims:  # it has just been killed, and is not back yet
+        if not victims:  # just killed, and not restarted yet
             return
         if target not in STARTED_AGAIN:
             with suppress(psutil.NoSuchProcess):
@@ -193,10 +194,10 @@ class Trial:
         return on_nodes(self.cluster.folder, target)
 
     def kill_at(self, moment, query):
-        """Kill when a file of the end of a batch of *query* appears; return its name."""
+        """Kill at a *moment* of a batch of *query*, and return the name of its file."""
         log = self.state.checkpoint(query) / moment.log
         java, family = self.driver.victims("jvm"), self.driver.family()
-        # first of all the one that commits
+        # Java first, because it commits
         victims = sorted(self.driver.victims(moment.target), key=lambda p: p not in java)
         name = _appeared(log, moment.batches)
         time.sleep(moment.after_s)
@@ -210,10 +211,10 @@ class Trial:
         self.start_again(family, target)
 
     def start_again(self, family, target):
-        """Start the application again, a *target* in whose *family* was killed."""
+        """Restart the application after a *target* of its *family* of processes was killed."""
         if target == "driver":
             self.left += self.driver.ended(family)[0]
-        else:  # nobody is left to remove what Java had in its temporary folder
+        else:  # no process is left to remove the temporary files of Java
             if target == "jvm":
                 self.driver.stop()
             psutil.wait_procs(family, timeout=_PATIENCE_S)
@@ -223,7 +224,7 @@ class Trial:
         self.driver.start()
 
     def settle(self, done, *, patience_s=_PATIENCE_S):
-        """Return whether *done* became true in time."""
+        """Poll *done* until it is true or the patience is over, and return its last value."""
         until_s = time.monotonic() + patience_s
         while not (so_far := done()) and time.monotonic() < until_s:
             time.sleep(10 * _LOOK_S)
@@ -231,7 +232,7 @@ class Trial:
 
 
 def spark_on(cluster):
-    """Return the settings of Spark with which an application runs on a trial cluster."""
+    """Return the settings of Spark for an application on a trial cluster."""
     return {
         "spark.master": cluster.master,
         "spark.driver.host": cluster.driver_address,
@@ -241,7 +242,7 @@ def spark_on(cluster):
 
 
 def _appeared(log, number, *, patience_s=_PATIENCE_S):
-    """Return the name of the file that comes after so many others that are not there yet."""
+    """Return the name of a new file in *log*, after *number* other new ones."""
     until_s = time.monotonic() + patience_s
     seen = set(_files(log))
     while time.monotonic() < until_s:
@@ -261,5 +262,5 @@ def _files(log):
 
 
 def say(line):
-    """Tell how far it is."""
+    """Print the progress on standard error."""
     sys.stderr.write(f"{line}\n")

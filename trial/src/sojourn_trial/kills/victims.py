@@ -1,4 +1,4 @@
-"""Which processes of an application are its hosts, processors, workers and so on."""
+"""The roles of the processes of an application: host, processor, worker and others."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 @dataclass(frozen=True)
 class Running:
-    """A process: its number, that of the one that started it, and its command."""
+    """A process with its parent and its command."""
 
     pid: int
     parent: int | None
@@ -25,16 +25,16 @@ class Running:
 
 
 def running(process):
-    """Return what a process of `psutil` is; without a command where it has just ended."""
+    """Return pid, parent and command of a process of psutil; only its pid if it has ended."""
     with suppress(psutil.Error):
         return Running(process.pid, process.ppid(), tuple(process.cmdline()))
     return Running(process.pid, None)
 
 
 def found(family, target, operator=None):
-    """Return the numbers of those that are a *target* (see `kills`), of *operator* or of all.
+    """Return the pids of the processes that are a *target*, of *operator* or of all.
 
-    The first of the *family* drives all others.
+    *target* is one of `schedule`. The first of the *family* is the driver.
 
     >>> family = [
     ...     Running(1, 0, ("python", "driven.py")),
@@ -73,7 +73,10 @@ def found(family, target, operator=None):
 
 
 def on_nodes(folder, target):
-    """Return the processes that are a *target* on nodes of a trial cluster in *folder*."""
+    """Return the processes that are a *target* on the nodes of a trial cluster in *folder*.
+
+    They are recognised by their working directory.
+    """
     there = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -84,9 +87,10 @@ def on_nodes(folder, target):
 
 
 def _serves(process, operator, family):
-    """Tell whether a host, template or processor is of an operator; all others are of any.
+    """Return whether a host, template or processor serves an operator; others serve all.
 
-    A host has the name of its part, which is that of an operator, and templates of all.
+    The command of a host names its part, which is only one of its operators; its templates name
+    all of them.
     """
     if _HOST in process.command:
         below = [each for each in family if each.parent == process.pid and each.command]

@@ -1,4 +1,7 @@
-"""What Python processes do first if this folder is on their path: see `kill_steps`."""
+"""Installs the kill steps in each Python process that has this folder on its path.
+
+Python imports it before anything else; see `kill_steps`.
+"""
 
 import sys
 from pathlib import Path
