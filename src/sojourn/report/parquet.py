@@ -73,7 +73,7 @@ def states_to_parquet(
 
     form = states.form(operator)
     fields = form.fields.schema.fields
-    types = {field.name: field.type for field in form.key}  # in the order of the columns
+    types = {field.name: field.type for field in form.key}
     for field in fields:
         name = field.name
         while name in types:

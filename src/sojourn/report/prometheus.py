@@ -145,7 +145,6 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
 def _of_nodes(
     app: Mapping[str, str], nodes: Iterable[NodeHealth]
 ) -> Iterator[tuple[str, str, Values]]:
-    """Yield the metrics of the nodes of a cluster."""
     each = [({**app, "node": node.name}, node) for node in nodes]
     for name, help_text, value in (
         ("node_usable", "1 if processors can run on the node.", lambda node: not node.reason),

@@ -1,7 +1,7 @@
 """Untrusted text, escaped for terminals, JSON and error messages.
 
-A terminal executes control characters in records, names and errors, so all output that may
-contain text from outside goes through one of these functions.
+A terminal executes control characters in records, names and errors, so output that may contain
+text from outside must go through one of these functions.
 """
 
 import json

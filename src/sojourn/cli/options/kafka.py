@@ -31,7 +31,6 @@ def _read_clients(
         Option(metavar="FILE", help="Options of Kafka's clients: a file with key=value lines."),
     ] = None,
 ) -> dict[str, str]:
-    """Return the options of Kafka's clients."""
     return read_client_options(kafka_option or (), kafka_options)
 
 

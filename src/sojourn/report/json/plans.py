@@ -80,7 +80,7 @@ def plan_report(
 def explanation_report(
     explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the JSON of `sojourn explain`; null means that it could not keep up.
+    """Return the JSON of `sojourn explain`; times of what cannot keep up are null.
 
     *plans* are Spark's query plans, if they were requested.
     """

@@ -105,7 +105,6 @@ def _plain(value: object) -> object:
 def _facts(
     course: Course, run: Run, totals: Totals, last: Turn, whole: Observation
 ) -> list[Fact]:
-    """Return the summary of the run."""
     facts: list[Fact] = []
     if targets := list(totals.judged) or [each for each in (run.target,) if each]:
         took_s = measured_s(whole, targets[-1].statistic)

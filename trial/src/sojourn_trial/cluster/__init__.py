@@ -1,1 +1,1 @@
-"""A Spark standalone cluster on this machine, with network delays between its nodes."""
+"""A Spark standalone cluster on this machine, optionally with network delays."""

@@ -133,7 +133,7 @@ class Driver:
         ]
 
     def stop(self):
-        """End the application through the end of its input; kill it if that takes too long."""
+        """Stop the application by closing its input; kill it if that takes too long."""
         if self._process is None:
             return
         try:

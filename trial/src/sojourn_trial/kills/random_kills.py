@@ -92,7 +92,7 @@ def kill(trial, changes):
 
 
 def settled(trial):
-    """Return the outcomes once nothing is missing, or the patience is over."""
+    """Return the outcomes once nothing is missing, or after a timeout."""
     due = APPS[trial.app.name].expected([_row(payload) for payload in trial.written("roots")])
     trial.settle(
         lambda: (

@@ -224,7 +224,7 @@ class Trial:
         self.driver.start()
 
     def settle(self, done, *, patience_s=_PATIENCE_S):
-        """Poll *done* until it is true or the patience is over, and return its last value."""
+        """Poll *done* until it is true, or for *patience_s*, and return its last value."""
         until_s = time.monotonic() + patience_s
         while not (so_far := done()) and time.monotonic() < until_s:
             time.sleep(10 * _LOOK_S)
