@@ -29,8 +29,10 @@ LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
 
 
 def pages():
-    """Return README and all pages of the documentation."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    """Return README and all pages of the documentation, those on the papers included."""
+    folders = (ROOT / "docs", ROOT / "papers" / "docs")
+    found = [page for folder in folders for page in sorted(folder.rglob("*.md"))]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *found]
 
 
 def headings(text):
