@@ -29,8 +29,8 @@ LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
 
 
 def pages():
-    """Return README and all pages of the documentation, those on the papers included."""
-    folders = (ROOT / "docs", ROOT / "papers" / "docs")
+    """Return README and all pages of the documentation, those of papers and trials included."""
+    folders = (ROOT / "docs", ROOT / "papers" / "docs", ROOT / "trial" / "docs")
     found = [page for folder in folders for page in sorted(folder.rglob("*.md"))]
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *found]
 
