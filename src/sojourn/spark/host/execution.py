@@ -1,4 +1,4 @@
-"""Carries out what the desk of a part decided: at processors, relays, disk and driver."""
+"""Carries out the instructions of a part's desk: at processors, relays, disk and driver."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -35,7 +35,7 @@ __all__ = ["Execution", "why_it_stops"]
 
 
 class Execution:
-    """Has stations, relays and files do what the *desk* decided; then it may *decide* more."""
+    """Hands instructions to stations, relays and files; *decide* gets events that follow."""
 
     def __init__(  # noqa: PLR0913 - all that a host has
         self,
@@ -54,7 +54,7 @@ class Execution:
         self._desk, self._ledger = desk, ledger
         self._stations, self._relays = stations, relays
         self._files, self._writes, self._controller = files, writes, controller
-        # of what comes from Kafka, offsets tell how much there is
+        # Arrivals from Kafka are counted by offsets instead.
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._changes = dict.fromkeys(stations, 0)
         self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
@@ -129,7 +129,7 @@ class Execution:
 
 
 def why_it_stops(stop: StopPart) -> str:
-    """Return the reason, first in short, with where it was raised and the way out."""
+    """Return the reason of a stop, its traceback, and the way out."""
     way_out = (
         f"correct {stop.operator} and start the application again: it continues with "
         'this record; or set on_error="dead_letter" to put such records aside'

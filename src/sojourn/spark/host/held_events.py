@@ -1,7 +1,7 @@
-"""What happens at a host while its log cannot be written: it waits, in order.
+"""Events of a host that wait, in order, while its log cannot be written.
 
-Nothing may have an effect before it is logged. So what was decided last is carried out once it
-is written, and what comes after it is decided only then.
+No decision may have an effect before it is logged. So while the disk is full, the last decision
+is carried out once it is written, and later events are decided only then.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ __all__ = ["HeldEvents"]
 
 
 class HeldEvents:
-    """Events that wait until *write* finds *room* for what could not be written."""
+    """Events that wait until *write*, which writes the rest of the log, finds *room*."""
 
     def __init__(self, write: Callable[[], None], room: Room) -> None:
         self._write, self._room = write, room
@@ -22,33 +22,33 @@ class HeldEvents:
         self.waiting = False
 
     def put(self, event: Callable[[], None]) -> None:
-        """Let an event happen: now, or after all that wait.
+        """Run an event: now, or after all events that wait.
 
-        One that raises `DiskFull` has changed nothing, and happens again.
+        An event that raises `DiskFull` has changed nothing, and is retried.
         """
         self._events.append(event)
         self._happen()
 
     def put_next(self, event: Callable[[], None]) -> None:
-        """Let an event happen: now, or right after what was just held."""
+        """Run an event: now, or directly after the one that was just held."""
         if self.waiting:
             self._events.insert(1, event)
         else:
             event()
 
     def hold(self, error: DiskFull, then: Callable[[], None]) -> None:
-        """Wait for room, and call *then* before all other events.
+        """Hold all events until there is room, and run *then* first.
 
-        Raise `EngineError` if there has been none for too long.
+        Raise `EngineError` if the disk has been full for too long.
         """
         self._room.lacks(error)
         self.waiting = True
         self._events.appendleft(then)
 
     def retry(self) -> None:
-        """Try to write what could not be written; if there is room, let all happen that waits.
+        """Retry the write; if there is room, run all events that wait.
 
-        Raise `EngineError` if there has been none for too long.
+        Raise `EngineError` if the disk has been full for too long.
         """
         try:
             self._write()

@@ -1,4 +1,4 @@
-"""The processors of one operator, as a host runs them: what its desk decides is done here."""
+"""The station of one operator: runs its processors as its desk decides."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -32,31 +32,31 @@ __all__ = ["Decider", "ProcessorGroup", "Station"]
 
 
 class Decider(Protocol):
-    """Who decides what is done about what happens at the station of an operator."""
+    """Decides on the events at the station of an operator."""
 
     def decide(self, event: Event, /) -> None:
-        """Decide on an event, and carry that out."""
+        """Decide on an event, and carry out the decision."""
 
     def broken(self, reason: str) -> None:
-        """End the host: an operator cannot go on."""
+        """End the host: an operator cannot continue."""
 
 
 class ProcessorGroup(Protocol):
     """The processors of an operator on one node."""
 
     def start(self, number: int) -> None:
-        """Start a processor; the station is told whether that succeeded."""
+        """Start a processor; the station gets `Ready`, or `died` is called."""
 
     def give(
         self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
     ) -> None:
-        """Let a processor work on records, with the *states* of their keys."""
+        """Send records to a processor, with the *states* of their keys."""
 
     def let_go(self, number: int) -> None:
-        """End a processor that has nothing to do."""
+        """End an idle processor."""
 
     def kill(self, number: int, reason: str) -> None:
-        """End a processor whatever it does."""
+        """Kill a processor, even a busy one."""
 
     def memory(self) -> Mapping[int, int]:
         """Return the memory of each processor in bytes."""
@@ -64,7 +64,7 @@ class ProcessorGroup(Protocol):
 
 
 class Station:
-    """Processes, counters and the log of one operator: a file, or standard error."""
+    """Processes and counters of one operator, and its log: a file, or standard error."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Station:
             self._log.close()
 
     def watch(self, now_s: float) -> None:
-        """End what takes too long, and log what came again and again."""
+        """Kill processors that exceed a time limit, and log errors that were repeated."""
         for number in self.desk.processors.late(now_s, self._limit_s):
             self._late.add(number)
             limit = f"took longer than {self._limit_s:g} s for one record"
@@ -113,9 +113,9 @@ class Station:
             self._note(line)
 
     def tally(self, *, spilled: int = 0, nulls: int = 0) -> OperatorTally:
-        """Return what was counted since the last time; so many records wait on disk.
+        """Return the counts since the last call.
 
-        So many messages without a value, *nulls*, were passed by.
+        *spilled* records wait on disk, and *nulls* messages without a value were left out.
         """
         desk = self.desk
         used = {node: group.memory() for node, group in self._groups.items()}
@@ -143,15 +143,15 @@ class Station:
 
     @property
     def job(self) -> tuple[str, str]:
-        """What its processors run: a job, and its argument."""
+        """The job that its processors run, and its argument."""
         return self._settings.job, self._settings.argument
 
     def node_came(self, node: str, group: ProcessorGroup) -> None:
-        """Have a *group* of processors on a node."""
+        """Add the *group* of processors on a node."""
         self._groups[node] = group
 
     def node_left(self, node: str) -> None:
-        """Do without the processors of a node."""
+        """Remove the group of a node, and forget its processors."""
         self._groups.pop(node, None)
         for number in [number for number, on in self._node_of.items() if on == node]:
             self._forget(number)
@@ -159,7 +159,7 @@ class Station:
     # -- what processors say ----------------------------------------------------------------
 
     def said(self, number: int, message: FromProcessor) -> None:
-        """Hear what a processor says."""
+        """Handle a message from a processor."""
         match message:
             case Ready():
                 self._decider.decide(ProcessorReady(self._name, number))
@@ -175,13 +175,13 @@ class Station:
                 self._decider.decide(ProcessorDone(self._name, number, results))
 
     def lost(self, number: int) -> None:
-        """Give a processor that is gone nothing more."""
+        """Send no more records to a processor that is gone."""
         self.desk.processors.lost(number)
 
     def died(self, number: int, reason: str, *, starved: bool = False) -> None:
-        """Let it be decided what to do about a processor that is gone.
+        """Report the end of a processor, and end the host if no processor can be started.
 
-        It was not started if it was *starved*.
+        *starved* means that it could not be started because memory or the like was lacking.
         """
         late = number in self._late
         given = self._forget(number)
@@ -197,7 +197,7 @@ class Station:
             )
 
     def template_ended(self) -> None:
-        """End: no processor could be started any more."""
+        """End the host: without its template no processor can be started."""
         self._decider.broken(
             f"{self._name}: the template process, which starts processors, ended"
         )
@@ -205,7 +205,7 @@ class Station:
     def _count(self, number: int, results: list[Result]) -> None:
         given = self._given.get(number, [])
         self._given[number] = left = given[len(results) :]
-        if left and left[0][1] is not None:  # it has waited for those before it
+        if left and left[0][1] is not None:  # its wait includes the records before it
             record = left[0][0]
             left[0] = record, _waited_s(record, time())
         count = self.counters.processor(number).count
@@ -218,7 +218,7 @@ class Station:
     # -- what was decided -------------------------------------------------------------------
 
     def do(self, instruction: StationInstruction) -> None:
-        """Carry out what the desk decided."""
+        """Carry out an instruction of the desk."""
         match instruction:
             case Give():
                 self._give(instruction)
@@ -243,7 +243,7 @@ class Station:
             group.kill(number, reason)
 
     def _forget(self, number: int) -> list[tuple[Record, float | None]]:
-        """Forget a processor, and return what it was at."""
+        """Forget a processor; return its records with the time each has waited."""
         self._node_of.pop(number, None)
         self._late.discard(number)
         self._waiting.pop(number, None)
@@ -265,12 +265,12 @@ class Station:
     # -- what is counted --------------------------------------------------------------------
 
     def arrived(self, record: Record, *, inner: bool) -> None:
-        """Count a record that came; *inner* if from another operator of the part."""
+        """Count a record that arrived; *inner* if from another operator of the part."""
         if self.measures:
             self.counters.arrived(record, monotonic(), inner=inner)
 
     def sent(self, record: Record, children: Iterable[Record]) -> None:
-        """Count what came of a record, and follow its tree."""
+        """Count the outputs of a record, and add a traced record to its trace."""
         if not self.measures:
             return
         for child in children:
@@ -291,7 +291,7 @@ class Station:
         )
 
     def _note(self, text: str) -> None:
-        """Write to the log of the operator; one that cannot be written harms nobody."""
+        """Write to the log of the operator; a failure to write is ignored."""
         if text:
             with suppress(OSError):
                 log = sys.stderr.buffer if self._log is None else self._log

@@ -1,4 +1,4 @@
-"""How relays come to a host: those of Spark's tasks on this machine, and on others."""
+"""Connections of relays to a host: from Spark tasks on this machine, and on others."""
 
 import asyncio
 from collections.abc import Iterable
@@ -20,19 +20,19 @@ _decode = msgspec.msgpack.Decoder(FromRelay).decode
 
 
 class RelayWatcher(Protocol):
-    """Who is told what relays do, by their number."""
+    """Receives the messages of relays, and their ends."""
 
     def relay_said(self, relay: int, message: FromRelay) -> None:
-        """Hear what a relay says."""
+        """Handle a message of a relay."""
 
     def relay_left(self, relay: int) -> None:
-        """Take note that a relay is gone."""
+        """Handle the end of a relay."""
 
 
 class RelayConnections:
-    """Lets *watcher* hear *relays*, and takes note of those that come and go.
+    """Accepts *relays*, and passes their messages to *watcher*.
 
-    Whatever comes from one is a *heartbeat*.
+    Any data from a relay counts as a heartbeat.
     """
 
     def __init__(
@@ -41,22 +41,22 @@ class RelayConnections:
         self._relays, self._watcher, self._heartbeats = relays, watcher, heartbeats
 
     def near(self) -> FrameConnection:
-        """Return the connection of a relay on this machine, which comes now."""
+        """Return the connection of a new relay on this machine."""
         connection = FrameConnection(lambda bodies: self._heard(relay, bodies))
         relay = self._relays.came(connection)
         connection.closed.add_done_callback(lambda _: self._left(relay))
         return connection
 
     async def far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a relay on another machine, until it leaves."""
+        """Serve a relay on another machine until it disconnects."""
         relay, frames = self._relays.came(_FarWriter(writer)), Frames()
         try:
             while some := await _read(reader):
-                self._heartbeats.heard(relay)  # a large message may take long to be complete
+                self._heartbeats.heard(relay)  # before a large message is complete
                 self._heard(relay, frames.fed(some))
         except asyncio.CancelledError:
             pass
-        finally:  # else it would wait for ever
+        finally:  # else the host would wait for it forever
             self._left(relay)
 
     def _heard(self, relay: int, bodies: Iterable[bytes]) -> None:
@@ -64,12 +64,12 @@ class RelayConnections:
         try:
             messages = list(with_rows_together(map(_decode, bodies)))
         except msgspec.MsgspecError:
-            self._relays.left(relay)  # it is no relay of ours
+            self._relays.left(relay)  # the peer does not speak the protocol
             return
         try:
             for message in messages:
                 self._watcher.relay_said(relay, message)
-        except Exception as error:  # noqa: BLE001 - before it is decided what its end means
+        except Exception as error:  # noqa: BLE001 - reported before the relay's end is decided
             report(error)
             self._relays.left(relay)
 
@@ -80,7 +80,7 @@ class RelayConnections:
 
 
 class _FarWriter:
-    """Our end of a connection to a relay on another machine."""
+    """The host's end of a connection to a relay on another machine."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.write, self.is_closing, self.close = writer.write, writer.is_closing, writer.close
@@ -89,7 +89,7 @@ class _FarWriter:
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
-    """Return what a relay says; nothing if its connection is over, however it broke."""
+    """Return data from a relay; nothing if its connection was closed or has broken."""
     try:
         return await reader.read(_CHUNK)
     except OSError:

@@ -1,4 +1,4 @@
-"""The relays of a part from their hello to their end: each is a task of a batch of Spark."""
+"""Sessions of relays, from their hello to their end: each is a task of a Spark batch."""
 
 from collections.abc import Callable
 from functools import partial
@@ -38,12 +38,12 @@ from sojourn.spark.wire.relay import (
 
 __all__ = ["RelaySessions"]
 
-# Credit of relays while the application ends in order: whatever Spark has read is taken.
+# Unlimited credit, for relays of an application that drains: all rows Spark has read are taken.
 _ALL = 1 << 30
 
 
 class RelaySessions:
-    """Makes events of what relays say, and drops those that are silent."""
+    """Turns messages of relays into events, and drops relays without heartbeats."""
 
     def __init__(  # noqa: PLR0913 - most by name
         self,
@@ -68,11 +68,11 @@ class RelaySessions:
 
     @property
     def waits(self) -> str:
-        """Why relays wait for something outside; empty if none does."""
+        """Why a relay waits for an external system; empty if none does."""
         return min(self._waiting.values(), default="")
 
     def relay_said(self, relay: int, message: FromRelay) -> None:
-        """Decide what becomes of what a relay brings, or of its end."""
+        """Handle a message of a relay."""
         match message:
             case RelayHello():
                 self._held.put(partial(self._begin, relay, message))
@@ -84,26 +84,26 @@ class RelaySessions:
             case AllRead():
                 self._decide(RelayEnded(relay))
             case Heartbeat():
-                pass  # it was heard
+                pass  # `RelayConnections` has noted that it is alive
 
     def relay_left(self, relay: int) -> None:
-        """Do without a relay."""
+        """Report that a relay is gone."""
         self._waiting.pop(relay, None)
         self._decide(RelayLeft(relay))
 
     def counted(self, stage: int, tasks: int) -> None:
-        """Hear how many tasks a stage of Spark has, and so the batch whose stage it is."""
+        """Set the number of tasks of a Spark stage, and so the relays of its batch."""
         if (arrival := self._tasks.of(stage)) is not None:
             self._decide(RelaysCounted(arrival.attempt, arrival.batch, tasks))
 
     def drain(self) -> None:
-        """Take all that Spark has read, from relays that come later too."""
+        """Drain the part: grant unlimited credit, to relays that connect later too."""
         self._draining = True
         self._relays.say_to_all(Grant(_ALL))
         self._decide(DrainAsked())
 
     def drop_silent(self, now_s: float) -> None:
-        """Do without relays that have not been heard for too long."""
+        """Drop relays whose heartbeats have timed out."""
         timeout_s = self._settings.relay_timeout_s
         for relay in self._heartbeats.silent(now_s):
             batch = self._ledger.batch
@@ -119,7 +119,7 @@ class RelaySessions:
             self._relays.say_to_all(Failed(reason))
 
     def _begin(self, relay: int, hello: RelayHello) -> None:
-        """Let a relay begin. Raise `DiskFull` if files need room before that."""
+        """Admit a relay, or refuse it. Raise `DiskFull` if files need room before that."""
         if reason := self._checkpoint.refusal(hello.query):
             self._relays.say(relay, Failed(reason))
             return

@@ -1,8 +1,8 @@
-"""The host of a part: its sockets and processes carry out what the desk decides.
+"""The host of a part: sockets and processes around the decisions of its desk.
 
-One event loop, which nothing may block: writes are buffered, and bounded by the records
-inside; one thread writes cuts and states, in order. When the controller is gone the host ends,
-and with it templates and processors.
+One event loop, which nothing may block: writes to sockets are buffered, bounded by the records
+in the part; one thread writes cuts and states, in order. When the controller is gone, the host
+ends, and with it templates and processors.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ from sojourn.spark.wire.host_settings import SECRET, SOCKET, TOKEN, HostSettings
 
 __all__ = ["Host"]
 
-# How often to look for what is late, and for what can be started again.
+# Seconds between checks of time limits, and of starts that can be retried.
 _LOOK_S = 0.25
 _AGENT_SHARE = 0.8
 
@@ -103,15 +103,15 @@ class Host:
         )
         self._alarm = Alarm(self._time_passed, self._ledger.clock.now_s)
         self._relays = Relays()
-        # an agent is lost a little before the tasks on its node: who starts the batch again
-        # should know that the node is not there
+        # An agent times out a little before the tasks on its node, so that the batch is run
+        # again when it is already known that the node is gone.
         agent_timeout_s = _AGENT_SHARE * settings.relay_timeout_s
         self._nodes = Nodes(settings.name, self._stations, self, timeout_s=agent_timeout_s)
         self._forsaken = False
         self._ending = asyncio.Event()
         self._controller = ControllerConnection()
         self._work = BackgroundTasks()
-        # a write in the background may find room where the log does not, or not find it
+        # Separate, because a write in the background may find room where the log does not.
         log_room, write_room = (Room(settings.disk_patience_s, monotonic, log) for _ in "12")
         self._rooms = log_room, write_room
         self._held = HeldEvents(self._files.flush, log_room)
@@ -203,7 +203,7 @@ class Host:
 
     def _report(self) -> None:
         if self._controller.is_behind:
-            return  # nothing is lost: it is all in the next one
+            return  # nothing is lost: the next report includes these counts
         ledger = self._ledger
         positions: dict[str, dict[int, int]] = {}
         for (topic, partition), offset in ledger.taken.items():
@@ -231,7 +231,7 @@ class Host:
         self._controller.tell(Report(self._settings.name, PartTally(state, tallies)))
 
     async def _watch(self) -> None:
-        """Look after what nobody tells: time limits, starts that failed, tasks that miss."""
+        """Check for conditions without an event: time limits, failed starts, missing tasks."""
         limits_s = [operator.limit_s for operator in self._settings.operators.values()]
         while True:
             await asyncio.sleep(min(_LOOK_S, min(limits_s) / 4))
@@ -240,7 +240,7 @@ class Host:
             self._sessions.drop_silent(now_s)
             if self._held.waiting:
                 self._held.retry()
-                continue  # who seems to be late, or missing, may be among what waits
+                continue  # what seems late or missing may be among the held events
             for station in self._stations.values():
                 station.watch(now_s)
             self._time_passed()
@@ -260,27 +260,27 @@ class Host:
         )
 
     def node_came(self, hello: AgentHello) -> None:
-        """Start processors on a node, if they are wanted there."""
+        """Announce a node to the controller, and start the processors wanted there."""
         told = NodeIs(self._settings.name, hello.node, hello.cores, hello.machine, hello.logs)
         self._controller.tell(told)
         self.decide(NodeCame(hello.node))
 
     def node_left(self, node: str, *, silent: bool) -> None:
-        """Let others do what was under way on a node."""
+        """Report a lost node to the controller, and requeue the records on it."""
         self._controller.tell(NodeIs(self._settings.name, node, None, silent=silent))
         self.decide(NodeLeft(node))
 
     # -- errors -----------------------------------------------------------------------------
 
     def broken(self, reason: str) -> None:
-        """Tell the controller why the host cannot continue, and end it."""
+        """Report to the controller why the host cannot continue, and end it."""
         if not self._ending.is_set():
             token = os.environ.get(TOKEN, "")
             self._controller.tell(Broken(self._settings.name, reason, token))
         self._ending.set()
 
     def _failed(self, error: Exception) -> None:
-        """End the host: nothing may be decided with a memory that is half changed."""
+        """End the host: after an error its state may be half changed."""
         if isinstance(error, SojournError):
             self.broken(str(error))
             return
@@ -291,10 +291,10 @@ class Host:
         )
 
     def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """End the host on what callbacks and tasks raise.
+        """End the host on any error of a callback or a task.
 
-        Where asyncio itself reports an `OSError`, a peer has broken its connection, or nobody
-        can connect for a moment because too many files are open.
+        An `OSError` that asyncio itself reports is only logged: a peer has broken its
+        connection, or too many open files prevent connections for a moment.
         """
         error = context.get("exception")
         ours = not context.keys().isdisjoint((OURS, "handle", "future", "task"))
@@ -306,10 +306,10 @@ class Host:
     # -- what the desk decided ----------------------------------------------------------------
 
     def decide(self, event: Event) -> None:
-        """Decide on an event, log that and carry it out; end the host on any error.
+        """Decide on an event, log the decision, and carry it out; end the host on any error.
 
-        A decision that was broken off leaves a memory with which nothing may be decided. One
-        for whose log there is no room is carried out later.
+        An interrupted decision leaves a state from which no other may follow. If the disk has
+        no room for the log, the decision is carried out later.
         """
         self._decide(event, monotonic())
 
@@ -331,7 +331,7 @@ class Host:
             self._failed(error)
 
     def _time_passed(self) -> None:
-        """Decide what is due; not while decisions wait, after which it is asked again."""
+        """Decide on what is due; while decisions are held, `_watch` calls this later."""
         if not self._held.waiting:
             self.decide(TimePassed())
 

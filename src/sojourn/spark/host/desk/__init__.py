@@ -1,1 +1,1 @@
-"""Who gets which record: decisions, without side effects."""
+"""Assignment of records to processors: pure decisions, without side effects."""

@@ -1,8 +1,8 @@
-"""How many records relays may bring: as many as operators want, and a part has room for.
+"""Credit for relays: as many records as operators want, and as a part has room for.
 
-An operator has its share of what is kept in memory. What comes to it beyond that is spilled to
-disk, so that a slow operator does not hold up those beside it. Where there is nobody beside
-it, records wait in Kafka instead: the entry is closed.
+Each operator has a share of the part's memory. Records beyond that share are spilled to disk,
+so that a slow operator does not block the branches beside it. If every path leads through the
+slow operator, spilling helps no other branch: relays get no credit, and records wait in Kafka.
 """
 
 from collections import Counter
@@ -21,30 +21,35 @@ __all__ = ["Admission", "Limits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a part holds at most: *records* and *bytes* in memory, and what is spilled.
+    """Limits of the records in a part.
 
-    Beyond that none is taken from Kafka; what those inside send on is held in any case. A
-    record that would let its root make more than *of_root* follows `on_error`.
+    Beyond them no record is taken from Kafka; outputs of records inside are held in any case.
     """
 
     records: int = 100_000
+    """Records in memory."""
     bytes: int = 256 << 20
+    """Bytes in memory."""
     spilled: int = 1_000_000
+    """Records on disk."""
     spilled_bytes: int = 1 << 30
+    """Bytes on disk."""
     of_root: int = 1_000_000
+    """Records in the tree of a root; the one that exceeds it is handled by `on_error`."""
 
 
 @dataclass(slots=True)
 class _Relay:
-    """A relay: rows that it may still hand over, and what the last that it did was of."""
+    """The credit of a relay, and the origin of its last row."""
 
     credit: int = 0
+    """Rows that it may still hand over."""
     stream: str | None = None
     topic: str | None = None
 
 
 class Admission:
-    """Who may bring records, of what is inside: *closed_by* are those who keep others out."""
+    """Counts the records in a part, and grants relays credit for more."""
 
     def __init__(
         self,
@@ -62,32 +67,34 @@ class Admission:
         self._share = max(1, limits.records // len(operators))
         self._share_bytes = max(1, limits.bytes // len(operators))
         self._entries: set[str] = set()  # the operators that read what relays bring
-        self._settled = False  # whether no relay lacks credit, until one of these changes
+        # Whether no relay lacks credit; holds until a relay or one of the entries changes.
+        self._settled = False
         self.closed_by: tuple[str, ...] = ()
+        """Operators that are full, and for which relays get no credit."""
 
     # -- what is inside ---------------------------------------------------------------------
 
     def entered(self, operator: str, record: Record) -> None:
-        """Count a record that is in memory from now on."""
+        """Count a record that enters memory."""
         size_bytes = record.size_bytes
         self._records += 1
         self._bytes += size_bytes
         self._bytes_of[operator] += size_bytes
 
     def left(self, operator: str, record: Record) -> None:
-        """Count a record that is done."""
+        """Subtract a record that is done."""
         size_bytes = record.size_bytes
         self._records -= 1
         self._bytes -= size_bytes
         self._bytes_of[operator] -= size_bytes
 
     def forget(self) -> None:
-        """Begin to count anew."""
+        """Reset the counts."""
         self._records = self._bytes = 0
         self._bytes_of.clear()
 
     def spills(self, operator: str) -> bool:
-        """Tell whether an operator has its share: what comes next has to wait on disk."""
+        """Return whether an operator has used up its share: its next record goes to disk."""
         return (
             self._operators[operator].waiting >= self._share
             or self._bytes_of[operator] >= self._share_bytes
@@ -95,7 +102,7 @@ class Admission:
         )
 
     def fetches(self, operator: str) -> bool:
-        """Tell whether there is room in memory again for what an operator has on disk."""
+        """Return whether memory has room again for the records an operator has on disk."""
         return (
             self._spill.waiting(operator) > 0
             and 2 * self._operators[operator].waiting < self._share
@@ -105,17 +112,17 @@ class Admission:
     # -- relays -----------------------------------------------------------------------------
 
     def relay_came(self, relay: int) -> None:
-        """Take note of a relay; what it brings is not known before its first row."""
+        """Add a relay; its stream is unknown until its first row."""
         self._relays[relay] = _Relay()
         self._settled = False
 
     def relay_left(self, relay: int) -> None:
-        """Do without a relay."""
+        """Remove a relay, if it is known."""
         self._relays.pop(relay, None)
         self._settled = False
 
     def row_came(self, relay: int, topic: str, stream: str | None) -> None:
-        """Take note of what a relay has brought; of no *stream* if nobody here reads it."""
+        """Subtract a row from a relay's credit; *stream* is None if a projection refused it."""
         if (here := self._relays.get(relay)) is not None:
             here.credit = max(0, here.credit - 1)
             self._settled = False
@@ -126,14 +133,14 @@ class Admission:
                     self._entries.update(self._graph.readers.get(stream, ()))
 
     def grants(self, changed: Collection[str]) -> list[GrantRelay]:
-        """Return credit for relays: what the operators that read them want, within the bound.
+        """Return credit for relays: as many records as their operators want, within limits.
 
-        *changed* are the operators that may want more than when this was last called. Each
-        relay has its share, whatever the others have not used: one that has nothing to bring
-        would otherwise keep another waiting.
+        *changed* are the operators that may want more records than at the last call. Relays of
+        a stream have equal shares, whatever credit the others have not used: a relay without
+        rows would otherwise starve them.
         """
         if self._settled and self._entries.isdisjoint(changed):
-            return []  # most often: this is called for every event
+            return []  # the usual case: this is called for every event
         granted: list[GrantRelay] = []
         full = self._full()
         self.closed_by = ()
@@ -141,7 +148,7 @@ class Admission:
         for relay, here in self._relays.items():
             wanted = 1 if here.stream is None else self._wanted(here.stream, full)
             if wanted <= 2 * here.credit and not full:
-                continue  # credit for single records would wake up the relay for each of them
+                continue  # credit for one record at a time would wake up the relay for each
             self._settled = False
             share = min(-(-wanted // self._sharing(here.stream)), self._bound(here, full))
             if (number := share - here.credit) > 0:
@@ -150,28 +157,28 @@ class Admission:
         return granted
 
     def _full(self) -> list[str]:
-        """Return the operators that have their share."""
+        """Return the operators that have used up their share."""
         if self._records < self._share and self._bytes < self._share_bytes and not self._spill:
-            return []  # nobody, even if one has all; a record for everyone counts once here
+            return []  # no operator can be full; in this sum a broadcast record counts once
         return [name for name in self._operators if self.spills(name)]
 
     def _sharing(self, stream: str | None) -> int:
-        """Return how many relays share what those who read a stream want."""
+        """Return the number of relays that share the credit of a stream."""
         if stream is None:
             return 1
         return sum(here.stream == stream for here in self._relays.values())
 
     def _wanted(self, stream: str, full: Iterable[str]) -> int:
-        """Return how many records those who read a stream want in hand.
+        """Return the records that the readers of a stream want.
 
-        As many as the one that wants most: others let them wait, up to their share.
+        The reader that wants most decides: the others queue them, up to their share.
         """
         readers = self._graph.readers.get(stream, ())
         rooms = [self._operators[name].room for name in readers if name not in full]
         return max(rooms, default=0 if readers else 1)
 
     def _bound(self, here: _Relay, full: list[str]) -> int:
-        """Return how many roots there is room for, with all that comes of them."""
+        """Return the number of roots for which there is room, with the trees they make."""
         limits = self._limits
         tree = 1.0 if here.topic is None else self._visits.tree(here.topic)
         if not self._records and not len(self._spill):

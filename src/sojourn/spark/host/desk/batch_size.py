@@ -1,4 +1,4 @@
-"""How many records processors have at once: several where services are short."""
+"""Batch sizes of processors: one record at a time, or several where services are short."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,19 +9,19 @@ from sojourn.spark.wire.processor import Result
 
 __all__ = ["Portions"]
 
-# What comes in hand ahead of processors, and what one is given at once, is at most so much
-# work: enough to bridge the way to the relay and to a processor, too little to be noticed.
+# Bounds on the work that is prefetched from relays, and on the batch of one processor: enough
+# to hide the round trip to a relay or a processor, too little to delay other records.
 _AHEAD_S = 0.005
 _AT_ONCE_S = 0.001
 _MOST_AHEAD = 500
-# Of the mean service time, what the latest record counts for.
+# Weight of the latest record in the moving average of service times.
 _NEWEST = 0.05
 
 
 class Portions:
-    """Learns how long services take, and how far away nodes are.
+    """Batch sizes by measured service times and round trips to nodes.
 
-    *ahead* is how many records more than processors are in hand, at least.
+    At least *ahead* records are prefetched beyond one for each processor.
 
     >>> portions = Portions(ahead=2)
     >>> portions.at_once(waiting=100, running=4), portions.ahead({"": 4})
@@ -37,23 +37,27 @@ class Portions:
         self._distances = Distances()
 
     def served(self, took_s: float) -> None:
-        """Take note how long a service took."""
+        """Add a service time to the moving average."""
         before_s = took_s if self._service_s is None else self._service_s
         self._service_s = before_s + _NEWEST * (took_s - before_s)
 
     def returned(self, processor: Processor, results: Sequence[Result], now_s: float) -> None:
-        """See how long records were on their way to another node and back."""
+        """Measure the round trip of records to another node."""
         if processor.node != HERE and processor.waits_for_first:
             worked_s = sum(result.took_s for result in results)
             way_s = max(0.0, now_s - processor.since_s - worked_s)
             self._distances.seen(processor.node, way_s)
 
     def forget(self, node: str) -> None:
-        """Forget how far away a node was."""
+        """Forget the round trips to a node."""
         self._distances.forget(node)
 
     def ahead(self, running: Mapping[str, int]) -> int:
-        """Return how many records are wanted in hand beyond one for each processor."""
+        """Return the number of records to prefetch beyond one for each processor.
+
+        *running* has the processors of each node. Distant nodes need more: the records that
+        fill the round trip, and one more for each processor, so that an idle one finds work.
+        """
         if not self._service_s:
             return self._ahead
         number = sum(running.values())
@@ -64,16 +68,16 @@ class Portions:
         return ahead + on_the_way + number if on_the_way else ahead
 
     def at_once(self, *, waiting: int, running: int) -> int:
-        """Return how many records an idle processor is given: no more than its share."""
+        """Return the batch size of an idle processor, at most its share of the queue."""
         most = 1 if not self._service_s else int(_AT_ONCE_S / self._service_s)
         share = -(-(waiting - 1) // max(1, running))
         return max(1, min(most, share))
 
     @property
     def has_far_nodes(self) -> bool:
-        """Whether records were on their way to other nodes."""
+        """Whether round trips to other nodes have been measured."""
         return bool(self._distances)
 
     def at_a_time(self, node: str) -> int:
-        """Return how many records a processor has to have so as not to wait for the next."""
+        """Return the records that a processor on *node* needs so that it never waits."""
         return self._distances.at_a_time(node, self._service_s)

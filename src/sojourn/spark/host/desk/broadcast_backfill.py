@@ -1,4 +1,7 @@
-"""What processors have to know before they take records: the latest of what is for everyone."""
+"""Backfill of new processors with the latest broadcast record of each key.
+
+A processor takes no other record before it has them all.
+"""
 
 from collections import deque
 from collections.abc import Sequence
@@ -10,25 +13,26 @@ from sojourn.spark.wire.record import Record
 
 __all__ = ["Lessons"]
 
-# What a new processor has to know is given in portions.
+# The most records, and about the most bytes, that a processor gets in one message.
 _MOST, _MOST_BYTES = 100, 1 << 20
 
 
 class Lessons:
-    """Tells *processors* the `latest` record of each key; who knows all can take records."""
+    """Sends processors the latest broadcast record of each key before any other record."""
 
     def __init__(self, processors: Processors) -> None:
         self._processors, self.latest = processors, Latest()
+        # From the first processor that dies of a portion on: to find the record to blame.
         self._one_at_a_time = False
         self._owed: set[int] = set()
 
     @property
     def are_owed(self) -> bool:
-        """Whether some that were running have to be told all of it again."""
+        """Whether running processors have to be backfilled again."""
         return bool(self._owed)
 
     def forget(self, latest: Sequence[Record]) -> None:
-        """Know the *latest* alone, and owe them to all that run."""
+        """Keep only the *latest* given here, and schedule them for all running processors."""
         self.latest = Latest()
         for record in latest:
             self.latest.keep(0, record)
@@ -41,11 +45,11 @@ class Lessons:
                 self._owed.add(name)
 
     def begin(self, processor: Processor) -> None:
-        """Let a processor that has started know all of it."""
+        """Schedule all records for a processor that has started."""
         processor.to_know = deque(self.latest.records)
 
     def told(self, name: int, processor: Processor, now_s: float) -> list[Give]:
-        """Tell a processor the next that it has to know; when it knows all, it counts."""
+        """Return the next portion for a processor; after the last one it takes records."""
         if processor.learning:
             processor.since_s = now_s
             return []
@@ -63,19 +67,22 @@ class Lessons:
         return []
 
     def told_again(self, now_s: float) -> list[Give]:
-        """Begin to tell those that were running what they have to know now, when they idle."""
+        """Return the first portions for running processors that have become idle."""
         done: list[Give] = []
         for name in sorted(self._owed):
             processor = self._processors.get(name)
             if processor is not None and processor.here and processor.records:
-                continue  # of a record that is nobody's any more
+                continue  # it still works on a record from before the restore
             self._owed.discard(name)
             if processor is not None and processor.here and not processor.learning:
                 done += self.told(name, processor, now_s)
         return done
 
     def failed(self, processor: Processor, reason: str) -> list[NotKept]:
-        """Find out which record a processor died of while it was told what it has to know."""
+        """Drop the record that killed a processor during its backfill.
+
+        Of several records it is not known which one did: from now on each is sent alone.
+        """
         if not processor.learning:
             return []
         if len(processor.learning) > 1:

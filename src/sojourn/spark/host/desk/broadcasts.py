@@ -1,4 +1,4 @@
-"""Records for everyone: each processor has them to do, and they are answered once."""
+"""Broadcast records: every processor processes them, and they are answered once."""
 
 from bisect import insort
 from collections import deque
@@ -18,25 +18,26 @@ Outcome = Completed | Stopping | NotKept
 
 @dataclass(slots=True)
 class _Round:
-    """A record for everyone, on its way through the processors."""
+    """The progress of a broadcast record through the processors."""
 
     record: OpenRecord
     left: int
-    """Processors that have it to do; none if it waits for the first that comes."""
+    """Processors that have not processed it yet; 0 if it waits for the first to start."""
     did: int = 0
-    """Processors that have done it."""
+    """Processors that have processed it."""
     outputs: list[OutputRecord] = field(default_factory=list)
     error: str = ""
-    """That of the first processor that failed."""
+    """Error of the first processor that failed."""
     traceback: str = ""
     died: str = ""
-    """What the first processor died of that may not have done it."""
+    """Why the first processor ended that may not have processed it."""
 
 
 class Broadcasts:
-    """What each of *processors* has to do, in its lane, before it takes from the queue.
+    """The broadcast records that wait in the lane of each processor.
 
-    The latest of each key becomes one of the *lessons* for processors that start later.
+    A processor empties its lane before it takes from the queue. The latest record of each key
+    is kept in *lessons* for processors that start later.
     """
 
     def __init__(
@@ -49,19 +50,19 @@ class Broadcasts:
 
     @property
     def waiting(self) -> int:
-        """How often a record waits for a processor."""
+        """Waiting records, each counted once for every processor that it waits for."""
         return self._homeless + self._in_lanes
 
     @property
     def in_lanes(self) -> int:
-        """How often a record waits for a processor that is there."""
+        """Entries in all lanes: those that wait for a running processor."""
         return self._in_lanes
 
     def put(self, record: OpenRecord) -> None:
-        """Let a record wait for each processor there is, or for the first that comes."""
+        """Add a record to the lane of each processor, or hold it until the first starts."""
         here = [processor for _, processor in self._processors if processor.here]
         self._rounds[record.number] = _Round(record, len(here))
-        for processor in here:  # one that comes here again was before those that wait
+        for processor in here:  # sorted, because a retried record precedes those that wait
             insort(processor.lane, record, key=lambda other: other.number)
         self._in_lanes += len(here)
         self._homeless += not here
@@ -79,7 +80,11 @@ class Broadcasts:
             processor.tried = 0
 
     def join(self, processor: Processor) -> None:
-        """Let a processor that has started do what waits for one, or is under way elsewhere."""
+        """Fill the lane of a processor that has started.
+
+        It gets the records that wait for any processor, and those with a key that others
+        still process and that no newer record of their key has replaced.
+        """
         self._homeless = 0
         for _, under_way in sorted(self._rounds.items()):
             record = under_way.record
@@ -91,7 +96,7 @@ class Broadcasts:
                 self._in_lanes += 1
 
     def leave(self, processor: Processor) -> list[Outcome]:
-        """Do without a processor that goes."""
+        """Empty the lane of a processor that leaves."""
         lane, processor.lane = processor.lane, deque()
         self._in_lanes -= len(lane)
         return [outcome for record in lane for outcome in self.missed(record)]
@@ -99,7 +104,7 @@ class Broadcasts:
     def did_its_part(
         self, processor: Processor, record: OpenRecord, result: Result
     ) -> list[Outcome]:
-        """Take note of what a record came to at one processor."""
+        """Add the result of one processor; return the outcome if it was the last."""
         under_way = self._rounds[record.number]
         if result.error:
             processor.tried += 1
@@ -108,7 +113,7 @@ class Broadcasts:
                     return self.missed(record)
                 self._error_policy.retried += 1
                 self._in_lanes += 1
-                processor.lane.appendleft(record)  # only there it is not done yet
+                processor.lane.appendleft(record)  # retried by this processor alone
                 return []
             if not under_way.error:
                 under_way.error, under_way.traceback = result.error, result.traceback
@@ -123,7 +128,7 @@ class Broadcasts:
     def missed(
         self, record: OpenRecord, reason: str = "", *, late: bool = False
     ) -> list[Outcome]:
-        """Do without a processor that is gone: the others have the record."""
+        """Stop waiting for a processor that is gone; the others still have the record."""
         under_way = self._rounds[record.number]
         under_way.died = under_way.died or reason
         if late:
@@ -132,7 +137,7 @@ class Broadcasts:
         return self._rounded_off(under_way)
 
     def _rounded_off(self, over: _Round) -> list[Outcome]:
-        """Answer a record, once, when nobody has it to do any more."""
+        """Answer a record once no processor has it left to process."""
         if over.left:
             return []
         record, error_policy = over.record, self._error_policy
@@ -148,7 +153,7 @@ class Broadcasts:
             return [*kept, Completed(record, Answer(over.outputs))]
         if error_policy.failures(record).deaths > 1 and not error_policy.may_retry(record):
             return [error_policy.given_up(record, over.died)]
-        self.put(record)  # all that had it are gone, and nobody has done it
+        self.put(record)  # all processors that had it are gone, and none has processed it
         return []
 
     def _kept(self, record: OpenRecord) -> list[NotKept]:

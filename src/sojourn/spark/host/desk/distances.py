@@ -1,22 +1,22 @@
-"""How far away nodes are, and so how many records their processors have at a time."""
+"""Round trips to nodes, and the records in flight that hide them."""
 
 from math import ceil
 
 __all__ = ["Distances"]
 
-# Of a way that took longer than those before, what it counts for: most often the way is as it
-# was, and something else was waited for.
+# Weight of a round trip longer than the estimate: most often the network is as fast as before,
+# and the record waited for something else.
 _LONGER = 0.1
-# No network of one cluster is slower, and what was seen once may not be seen again for long.
+# No network within a cluster is slower; one outlier would otherwise last for a long time.
 _MOST_WAY_S = 0.1
-# A service that takes longer than so many ways loses little to them, and a record that was
-# given away can no longer be taken by whoever is idle first.
+# A service longer than this many round trips loses little to them, and a record that was sent
+# ahead can no longer go to the first idle processor.
 _LONG_WAYS = 5
 _MOST = 50
 
 
 class Distances:
-    """The time to each node and back, as far as it was *seen*: near the least.
+    """Estimated round-trip time to each node, close to the minimum that was measured.
 
     >>> distances = Distances()
     >>> distances.seen("executor-1", 0.004)
@@ -36,18 +36,18 @@ class Distances:
         return bool(self._ways_s)
 
     def seen(self, node: str, way_s: float) -> None:
-        """Take note how long a record was on its way to a *node* and back."""
+        """Add a measured round trip to *node*: a shorter one counts in full, a longer less."""
         seen_s = min(way_s, _MOST_WAY_S)
         before_s = self._ways_s.get(node, seen_s)
         longer_s = max(0.0, seen_s - before_s)
         self._ways_s[node] = min(seen_s, before_s + _LONGER * min(longer_s, before_s + 1e-3))
 
     def forget(self, node: str) -> None:
-        """Forget a node that is gone."""
+        """Drop the estimate of a node that is gone."""
         self._ways_s.pop(node, None)
 
     def at_a_time(self, node: str, service_s: float | None) -> int:
-        """Return how many records a processor has to have so as not to wait for the next."""
+        """Return the records that a processor on *node* needs so that it never waits."""
         way_s = self._ways_s.get(node, 0.0)
         if not service_s or service_s >= _LONG_WAYS * way_s:
             return 1

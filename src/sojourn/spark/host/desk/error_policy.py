@@ -1,4 +1,4 @@
-"""What happens to records that cannot be done: tried again, a dead letter, or a stop."""
+"""Treatment of records that fail: retried, dead-lettered, or the application stops."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,35 +14,35 @@ __all__ = ["ErrorPolicy", "Failures"]
 
 @dataclass(slots=True)
 class Failures:
-    """How often something went wrong with a record in hand."""
+    """Failures of one record by cause."""
 
     tries: int = 0
     """Tries that count for `on_error`."""
     deaths: int = 0
-    """Processors that died while they had it, and did not take too long."""
+    """Processors that died while they had it, other than by the time limit."""
     lost: int = 0
     """Nodes that were lost while they had it."""
 
 
 class ErrorPolicy:
-    """What *on_error* of an operator says; so many were *retried*, and are *dead* letters.
-
-    Records that failed, or were with others when their processor died or hung, are given
-    *alone* from then on: here are their numbers.
-    """
+    """Applies `on_error` of an operator to its records, and counts retries and dead letters."""
 
     def __init__(self, on_error: OnError) -> None:
         self.on_error = on_error
         self.retried = self.dead = 0
         self.alone: set[int] = set()
+        """Numbers of records that are sent to a processor without others.
+
+        They failed, or were in a batch whose processor died or hung.
+        """
         self._failures: defaultdict[int, Failures] = defaultdict(Failures)
 
     def failures(self, record: OpenRecord) -> Failures:
-        """Return what to count failures of a record in."""
+        """Return the mutable failure counts of a record."""
         return self._failures[record.number]
 
     def may_retry(self, record: OpenRecord) -> bool:
-        """Return whether a record that failed is tried again: alone, from now on."""
+        """Count a try of a record that failed; return whether it is retried, alone."""
         failures = self._failures[record.number]
         failures.tries += 1
         again = failures.tries <= self.on_error.retries
@@ -57,7 +57,7 @@ class ErrorPolicy:
         traceback: str = "",
         outputs: Sequence[OutputRecord] = (),
     ) -> Completed | Stopping:
-        """Return what becomes of a record that is not tried again."""
+        """Turn a record that is not retried into a dead letter, or a stop."""
         if self.on_error.then != "dead_letter":
             return Stopping(record, reason, traceback)
         self.dead += 1
@@ -66,12 +66,12 @@ class ErrorPolicy:
         return Completed(record, Answer(outputs, reason, traceback, tries))
 
     def done(self, record: OpenRecord) -> None:
-        """Forget how often a record has failed that is done."""
+        """Drop the failures of a record that is done."""
         if self._failures or self.alone:
             self._failures.pop(record.number, None)
             self.alone.discard(record.number)
 
     def forget(self) -> None:
-        """Forget what happened to all records."""
+        """Drop the failures of all records."""
         self._failures.clear()
         self.alone.clear()

@@ -1,4 +1,4 @@
-"""What happens to a part: its desk handles one event after the other.
+"""Events of a part, which its desk handles one after the other.
 
 Events are structs, which are cheap to make: there is one for each message of a processor.
 """
@@ -25,22 +25,23 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """The batch of a relay, the attempt at it, and its *task* in that batch."""
+    """The attempt and the batch to which a relay belongs."""
 
     attempt: int
     batch: int
     task: int = field(default=0, compare=False)
+    """Index of the relay's task in the batch."""
 
 
 class RelayCame(msgspec.Struct, frozen=True, gc=False):
-    """A relay begins; the first of a batch begins the batch."""
+    """A relay has connected; the first of a batch begins the batch."""
 
     relay: int
     arrival: Arrival
 
 
 class RelaysCounted(msgspec.Struct, frozen=True, gc=False):
-    """Spark has said how many relays a batch has."""
+    """Spark has reported the number of relays of a batch."""
 
     attempt: int
     batch: int
@@ -55,7 +56,7 @@ class RowsCame(msgspec.Struct, frozen=True, gc=False):
 
 
 class RelayEnded(msgspec.Struct, frozen=True, gc=False):
-    """A relay has handed over all that Spark has read."""
+    """A relay has handed over all rows of its task."""
 
     relay: int
 
@@ -67,7 +68,7 @@ class RelayLeft(msgspec.Struct, frozen=True, gc=False):
 
 
 class RelaysCaughtUp(msgspec.Struct, frozen=True, gc=False):
-    """Relays can take more of the results that leave again from the log."""
+    """Relays can take more of the results that are replayed from the log."""
 
 
 class CutSaved(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +78,7 @@ class CutSaved(msgspec.Struct, frozen=True, gc=False):
 
 
 class DrainAsked(msgspec.Struct, frozen=True, gc=False):
-    """The application is to end with nothing open."""
+    """The application must finish all open records and end."""
 
 
 # -- processors -------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ class ProcessorReady(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProcessorDone(msgspec.Struct, frozen=True, gc=False):
-    """A processor is done with the first of the records that it was given."""
+    """A processor is done with the first of its records, one for each result."""
 
     operator: str
     processor: int
@@ -99,24 +100,23 @@ class ProcessorDone(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProcessorEnded(msgspec.Struct, frozen=True, gc=False):
-    """A processor is gone, whatever it was doing.
-
-    It was ended because it was *late* with a record, or its system was *starved* of memory or
-    the like, so that it could not be started.
-    """
+    """A processor is gone, or could not be started."""
 
     operator: str
     processor: int
     reason: str
     late: bool = False
+    """It was killed because a record took longer than the time limit."""
     starved: bool = False
+    """It could not be started because its machine lacked memory or the like."""
 
 
 class PlacementAsked(msgspec.Struct, frozen=True, gc=False):
-    """An operator is to have so many processors *on* each node."""
+    """An operator must have these processors."""
 
     operator: str
     on: Mapping[str, int]
+    """Number of processors by node."""
 
 
 # -- all operators ----------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class NodeLeft(msgspec.Struct, frozen=True, gc=False):
 
 
 class TimePassed(msgspec.Struct, frozen=True, gc=False):
-    """Something may be due: reminders, states that are too old, another start."""
+    """Something may be due: reminders, expired states, a retry of a failed start."""
 
 
 OperatorEvent = (

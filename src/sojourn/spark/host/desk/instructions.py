@@ -1,4 +1,4 @@
-"""What desks and the ledger of a part decide: the host carries it out.
+"""Decisions of desks and of the ledger, which the host carries out.
 
 Instructions are structs, which are cheap to make: there are several for each record.
 """
@@ -25,18 +25,18 @@ __all__ = [
 
 
 class Give(msgspec.Struct, frozen=True, gc=False):
-    """Let a processor work on records, one after the other."""
+    """Send records to a processor, which processes them one after the other."""
 
     processor: int
     records: tuple[Record, ...]
     new: bool = True
-    """Whether anything may come of them: of those that it only has to know, nothing does."""
+    """Whether their outputs count; those of a backfill are dropped."""
     at_once: bool = False
-    """Whether it waited for them."""
+    """Whether the records found an idle processor when they arrived."""
     ahead: bool = False
-    """Whether it is not done with those that it has."""
+    """Whether the processor still works on earlier records."""
     states: Mapping[str, bytes] | None = None
-    """The states of their keys, if the operator keeps any."""
+    """States of their keys, if the operator is stateful."""
 
 
 class StartProcessor(msgspec.Struct, frozen=True, gc=False):
@@ -47,13 +47,13 @@ class StartProcessor(msgspec.Struct, frozen=True, gc=False):
 
 
 class KillProcessor(msgspec.Struct, frozen=True, gc=False):
-    """End a processor that has nothing to do."""
+    """End an idle processor."""
 
     processor: int
 
 
 class NotKept(msgspec.Struct, frozen=True, gc=False):
-    """Log that processors that start later will not get a record, and why."""
+    """Log that processors that start later will not get a broadcast record, and why."""
 
     record: Record
     reason: str
@@ -70,7 +70,7 @@ class Completed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stopping(msgspec.Struct, frozen=True, gc=False):
-    """A record stops the application: none behind it of its key is served."""
+    """A record that stops the application; no later record of its key is processed."""
 
     record: OpenRecord
     reason: str
@@ -81,26 +81,26 @@ class Stopping(msgspec.Struct, frozen=True, gc=False):
 
 
 class HandOver(msgspec.Struct, frozen=True, gc=False):
-    """Give a result to a relay.
-
-    All roots of its partition below *floor* have left for good: what comes of one later is a
-    repetition.
-    """
+    """Hand a result over to a relay."""
 
     relay: int
     leaving: Leaving
     floor: int
+    """The results of all roots of its partition below this offset have left and are committed.
+
+    Any further result of such a root is a repetition.
+    """
 
 
 class GrantRelay(msgspec.Struct, frozen=True, gc=False):
-    """Let a relay hand over so many records more."""
+    """Grant a relay credit for *number* more records."""
 
     relay: int
     number: int
 
 
 class SaveCut(msgspec.Struct, frozen=True, gc=False):
-    """Write a cut to disk, with the states that have changed, and say when it is there."""
+    """Write a cut and the states that have changed to disk, and report when that is done."""
 
     cut: Cut
     changed: Delta
@@ -113,14 +113,14 @@ class FinishRelay(msgspec.Struct, frozen=True, gc=False):
 
 
 class RefuseRelay(msgspec.Struct, frozen=True, gc=False):
-    """End a relay of a batch or an attempt that is over."""
+    """End a relay whose batch or attempt is over."""
 
     relay: int
     reason: str
 
 
 class Restore(msgspec.Struct, frozen=True, gc=False):
-    """Forget all records, and continue with those of a cut, which are open again."""
+    """Forget all records, and resume with those of a cut."""
 
     cut: Cut
 
@@ -129,21 +129,21 @@ class Restore(msgspec.Struct, frozen=True, gc=False):
 
 
 class AtOperator(msgspec.Struct, frozen=True, gc=False):
-    """Do something at the station of an operator."""
+    """Carry out an instruction at the station of an operator."""
 
     operator: str
     instruction: "StationInstruction"
 
 
 class CountArrival(msgspec.Struct, frozen=True, gc=False):
-    """Count a record that came to an operator."""
+    """Count a record that arrived at an operator."""
 
     operator: str
     record: Record
 
 
 class CountOutputs(msgspec.Struct, frozen=True, gc=False):
-    """Count what an operator made of a record."""
+    """Count the outputs of an operator for a record."""
 
     operator: str
     record: Record
@@ -151,7 +151,7 @@ class CountOutputs(msgspec.Struct, frozen=True, gc=False):
 
 
 class StopPart(msgspec.Struct, frozen=True, gc=False):
-    """Stop the application: a record cannot be done."""
+    """Stop the application: a record cannot be processed."""
 
     operator: str
     record: Record

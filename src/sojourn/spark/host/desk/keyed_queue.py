@@ -1,7 +1,12 @@
-"""One queue for all processors of an operator, in which a key is in service at most once.
+"""One queue for all processors of an operator, with each key on one processor at a time.
 
-Records are taken in order of arrival, by whichever processor is idle. One whose key is in
-service waits until that is done, and holds up no record of another key.
+Idle processors take records in order of arrival. A record whose key is in service waits until
+that is done, and blocks no record of another key.
+
+Three places hold the records that wait: *fresh* has those not looked at since they arrived; a
+record whose key is in service moves *behind* that key; once the key is free, the first behind
+it moves to *next*, a heap by number. A record in *next* arrived before most in *fresh*, so the
+lower number of the two fronts is taken.
 """
 
 from bisect import insort
@@ -17,17 +22,18 @@ __all__ = ["KeyedQueue"]
 
 @dataclass(slots=True)
 class _Key:
-    """A key of which some are in service, or else one is next; *behind* are the others."""
+    """A key with records in service, or with one in the heap of those to take next."""
 
     in_service: int = 0
     behind: deque[OpenRecord] = field(default_factory=deque)
+    """Other records of the key, in order of arrival."""
 
 
 class KeyedQueue:
-    """Records in order of arrival, which is that of their numbers; each step is about O(1).
+    """Records in order of arrival, that is, by number; each operation is about O(1).
 
-    What was taken is either given back, to where it was, or released. Records whose number is
-    in *alone*, which may change while they are in service, are taken without others.
+    A record that was taken is later released, or given back to its place in the order. A
+    record whose number is in *alone* is taken without others; the caller may change that set.
 
     >>> from types import SimpleNamespace
     >>> queue = KeyedQueue()
@@ -53,18 +59,18 @@ class KeyedQueue:
 
     @property
     def behind(self) -> int:
-        """How many were seen to wait for their key, and not for a processor."""
+        """Number of records known to wait for their key, not for a processor."""
         return self._behind
 
     def put(self, item: OpenRecord) -> None:
-        """Let *item* wait behind all others."""
+        """Append *item*."""
         self._fresh.append(item)
         self._length += 1
 
     def take(self, most: int) -> list[OpenRecord]:
-        """Return the next, and up to *most* in all for the same processor, in order.
+        """Take the next records for one processor, in order, at most *most*.
 
-        There may be several of one key among them. None if all that waits waits for its key.
+        Several may have the same key. The list is empty if all records wait for their key.
         """
         taken: list[OpenRecord] = []
         own: set[str] = set()
@@ -81,13 +87,13 @@ class KeyedQueue:
         return taken
 
     def release(self, item: OpenRecord) -> None:
-        """Take note that *item* is done, so that the next of its key may be taken."""
+        """Mark *item* as done, so that the next record of its key can be taken."""
         if item.key is not None:
             self._keys[item.key].in_service -= 1
             self._settle(item.key)
 
     def give_back(self, items: list[OpenRecord]) -> None:
-        """Let what was taken wait again, each where it was."""
+        """Return *items* to their places in the order."""
         for item in items:
             self._length += 1
             if item.key is None:
@@ -101,7 +107,7 @@ class KeyedQueue:
             self._settle(key)
 
     def _popped(self, own: set[str]) -> OpenRecord | None:
-        """Take the first that need not wait for its key; those of keys in *own* need not."""
+        """Take the first record whose key is free; keys in *own* are on the same processor."""
         while self._next or self._fresh:
             if self._next and not (self._fresh and self._fresh[0].number < self._next[0][0]):
                 return self._serve(heappop(self._next)[1])
@@ -114,7 +120,7 @@ class KeyedQueue:
         return None
 
     def _served_behind(self, key: str, most: int) -> list[OpenRecord]:
-        """Take the next of a key, of which one was just taken for the same processor."""
+        """Take more records of a key that was just taken for the same processor."""
         served: list[OpenRecord] = []
         behind = self._keys[key].behind
         while behind and behind[0].number not in self._alone and len(served) < most:
@@ -129,7 +135,7 @@ class KeyedQueue:
         return item
 
     def _settle(self, key: str) -> None:
-        """Let the next of a key be taken, once none of it is in service."""
+        """Move the next record of a key to the heap, once none of the key is in service."""
         served = self._keys[key]
         if served.in_service:
             return

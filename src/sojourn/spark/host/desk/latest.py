@@ -9,7 +9,7 @@ __all__ = ["Latest"]
 
 @dataclass(slots=True)
 class Latest:
-    """At most *most* records of *most_bytes* in all; what is beyond is not kept.
+    """At most *most* records and *most_bytes*; a record beyond these limits is not kept.
 
     >>> latest = Latest(most=1)
     >>> latest.keep(1, Record("a", b"old", key="k"))
@@ -29,13 +29,14 @@ class Latest:
 
     @property
     def records(self) -> list[Record]:
-        """What is kept, in order of arrival."""
+        """All records, in order of arrival."""
         return [record for _, record in sorted(self._kept.values(), key=lambda kept: kept[0])]
 
     def keep(self, number: int, record: Record) -> str:
-        """Keep a record instead of the one before it; return why not, if there is no room.
+        """Keep a record in place of the previous one of its key.
 
-        One with a lower *number* came before that of its key, and is not kept.
+        Return the reason if a limit prevents that. A record with a lower *number* than the one
+        kept is older, and ignored.
         """
         if record.key is None:
             return ""
@@ -52,20 +53,20 @@ class Latest:
         return ""
 
     def has_newer(self, number: int, record: Record) -> bool:
-        """Return whether what is kept of the key of *record* came after it."""
+        """Return whether a later record of the same key is kept."""
         return record.key is not None and (
             self._kept.get((record.stream, record.key), (number, record))[0] > number
         )
 
     def has(self, record: Record) -> bool:
-        """Return whether a record is kept."""
+        """Return whether *record* itself is the one kept for its key."""
         if record.key is None:
             return False
         _, kept = self._kept.get((record.stream, record.key), (0, None))
         return kept is record
 
     def drop(self, record: Record) -> None:
-        """Keep nothing of the key of *record*."""
+        """Remove the record of the key of *record*."""
         if record.key is not None:
             _, kept = self._kept.pop((record.stream, record.key), (0, None))
             self._bytes -= kept.size_bytes if kept is not None else 0

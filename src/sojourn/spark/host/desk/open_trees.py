@@ -1,4 +1,4 @@
-"""How many records each root has made of which some are in memory."""
+"""Sizes of the trees of roots that have records in memory."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ class _Tree:
 
 @dataclass(slots=True)
 class OpenTrees:
-    """Trees of roots of which records are open, and not on disk.
+    """Trees that have open records in memory, not only on disk.
 
     >>> trees, root = OpenTrees(), Root(("lines", 0), 7)
     >>> trees.entered(root)
@@ -31,7 +31,7 @@ class OpenTrees:
     _trees: dict[Root, _Tree] = field(default_factory=dict)
 
     def entered(self, root: Root) -> None:
-        """Count a record that is in memory from now on."""
+        """Count a record that enters memory."""
         tree = self._trees.get(root)
         if tree is None:
             tree = self._trees[root] = _Tree()
@@ -39,13 +39,13 @@ class OpenTrees:
         tree.made += 1
 
     def done(self, root: Root) -> None:
-        """Take note that a record is done; the last one ends its tree."""
+        """Count a record as done; the last one ends its tree."""
         tree = self._trees[root]
         tree.open -= 1
         if not tree.open:
             del self._trees[root]
 
     def made(self, root: Root) -> int:
-        """Return how many records a root has made since the first that is still counted."""
+        """Return the size of the tree of a root since it last had no record in memory."""
         tree = self._trees.get(root)
         return 0 if tree is None else tree.made

@@ -1,9 +1,10 @@
-"""The records of one operator and its processors: who gets which record.
+"""The desk of one operator: assigns its records to its processors.
 
-Events go in, instructions come out; another part carries them out. There is one queue for
-all processors, so a record never waits while one is idle. Only a record with a key waits for
-those of its key, and one for everyone for all processors. While many wait for short services,
-processors on other nodes have the next record before they are done with the one before.
+Events go in, instructions come out, which the host carries out. All processors share one
+queue, so no record waits while one is idle, except for earlier records of its key; a broadcast
+record waits for each processor. While many records wait for short services, processors on
+other nodes get the next records before they are done with the previous ones, which hides the
+round trip.
 """
 
 from collections.abc import Sequence
@@ -39,19 +40,18 @@ from sojourn.spark.wire.record import Record
 __all__ = ["OperatorDesk"]
 
 # Records that wait for their key keep no processor busy, so others are fetched in their
-# place: enough that one frequent key starves nobody, and not the whole stream.
+# place: enough that a frequent key does not starve the processors, and not the whole stream.
 _MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10
-# So many nodes in a row are not lost by chance while they work on a record.
+# If this many nodes in a row are lost while they process a record, the record is to blame.
 _MOST_LOST = 3
 
 
 class OperatorDesk:
-    """The records in hand of one operator, and its processors.
+    """The open records of one operator, and its processors.
 
-    *ahead* is how many records more than processors are in hand, or more if they take no
-    time: enough to bridge the way here, and few, because what is not in hand waits where it
-    can be seen. The *latest* of each key, of what is for everyone, is told to processors that
-    start later. *error_policy* says what happens to those that cannot be done.
+    At least *ahead* records more than processors are prefetched, and more if services are
+    short: enough to hide the round trip to relays, and few, because records not fetched yet
+    wait in Kafka, where they can be seen.
     """
 
     def __init__(self, *, on_error: OnError | None = None, ahead: int = 2) -> None:
@@ -67,39 +67,39 @@ class OperatorDesk:
 
     @property
     def waiting(self) -> int:
-        """Records in hand that no processor works on."""
+        """Records that no processor has."""
         return len(self._queue) + self._broadcasts.waiting
 
     @property
     def room(self) -> int:
-        """Records that are wanted in hand, so that processors have work and little more."""
+        """Records to fetch so that processors stay busy; negative if there are too many."""
         running, ahead = self.processors.running, self._portions.ahead(self.processors.by_node)
         behind = min(self._queue.behind, _MOST_BEHIND + _MOST_BEHIND_EACH * running)
         return running + ahead - (self.waiting - behind + self._in_service)
 
     @property
     def latest(self) -> list[Record]:
-        """What processors that start later are told first."""
+        """The latest broadcast record of each key, which new processors get first."""
         return self._lessons.latest.records
 
     # -- records --------------------------------------------------------------------------
 
     def put(self, record: OpenRecord) -> None:
-        """Take a record in hand; `turn` gives it to a processor."""
+        """Enqueue a record; `turn` gives it to a processor."""
         if record.record.everyone:
             self._broadcasts.put(record)
         else:
             self._queue.put(record)
 
     def keeps(self, record: Record) -> bool:
-        """Return whether processors that start later are told a record."""
+        """Return whether new processors get a broadcast record."""
         return self._lessons.latest.has(record)
 
     def forget(self, latest: Sequence[Record] = ()) -> None:
-        """Forget all records but the *latest* of each key, of what is for everyone.
+        """Forget all records but the *latest* broadcast record of each key.
 
-        Processors go on with those that they are at, for nobody. Those that run are told the
-        *latest* as well before they get another record: nobody knows what they know.
+        Processors finish the records they have, and the results are ignored. Before they get
+        another record they are backfilled with *latest*: it is not known which they have seen.
         """
         self._queue = KeyedQueue(self.error_policy.alone)
         self._broadcasts.forget()
@@ -111,7 +111,7 @@ class OperatorDesk:
     # -- events ---------------------------------------------------------------------------
 
     def handle(self, event: OperatorEvent, now_s: float) -> list[OperatorInstruction]:
-        """Decide on an event; then idle processors are given work."""
+        """Return the instructions that follow from an event, with work for idle processors."""
         match event:
             case ProcessorDone(_, number, results):
                 done = self._done(number, results, now_s)
@@ -146,7 +146,7 @@ class OperatorDesk:
     ) -> list[OperatorInstruction]:
         processor, several = self.processors.get(number), len(results)
         if processor is None:
-            return []  # its node was gone when it said so
+            return []  # a late answer from a node that was given up
         if processor.learning:
             del processor.learning[:several]
             return [*self._lessons.told(number, processor, now_s)]
@@ -165,11 +165,10 @@ class OperatorDesk:
         return done
 
     def _ended(self, ended: ProcessorEnded, now_s: float) -> list[OperatorInstruction]:
-        """Do without a processor.
+        """Remove a processor that has ended, and decide on its records.
 
-        Of several records nobody knows which it died of: each is tried again alone. One that
-        was alone is tried once more; if its processor was ended because it was late, it had
-        its chance.
+        If it had several, any of them may be the cause: each is retried alone. A record that
+        was alone is retried once, outside of `on_error`, unless it exceeded the time limit.
         """
         processor = self.processors.remove(ended.processor)
         reason, late = ended.reason, ended.late
@@ -198,10 +197,10 @@ class OperatorDesk:
         return [*done, *self._started(now_s)]
 
     def _node_left(self, node: str, now_s: float) -> list[OperatorInstruction]:
-        """Do without a node.
+        """Remove the processors of a lost node, and requeue their records.
 
-        Its records are not to blame for it, unless that happens to one again and again: some
-        take more memory than a node has.
+        A record is blamed only if nodes are lost with it repeatedly: some records take more
+        memory than a node has.
         """
         done: list[OperatorInstruction] = []
         back: list[OpenRecord] = []
@@ -225,7 +224,10 @@ class OperatorDesk:
     # -- inside: records ------------------------------------------------------------------
 
     def _taken_from(self, processor: Processor) -> list[OpenRecord]:
-        """Take from a processor that is gone the open records that it was not done with."""
+        """Remove and return the unfinished records of a processor that is gone.
+
+        None of them is open any more if they were forgotten in the meantime.
+        """
         records, processor.records = processor.records, []
         self._in_service -= len(records)
         return [] if processor.forgotten else records
@@ -233,7 +235,7 @@ class OperatorDesk:
     def _given_up(
         self, record: OpenRecord, reason: str, traceback: str = ""
     ) -> list[OperatorInstruction]:
-        """Do with a record that failed what the operator's policy says."""
+        """Apply the error policy to a record that is not retried."""
         given_up = self.error_policy.given_up(record, reason, traceback)
         if isinstance(given_up, Completed):
             self._queue.release(record)
@@ -242,7 +244,7 @@ class OperatorDesk:
     def _answered(
         self, processor: Processor, records: Sequence[OpenRecord], results: Sequence[Result]
     ) -> list[OperatorInstruction]:
-        """Decide what becomes of records by what a processor made of them."""
+        """Complete, retry or give up records by their results."""
         done: list[OperatorInstruction] = []
         back: list[OpenRecord] = []
         for record, result in zip(records, results, strict=True):
@@ -267,12 +269,12 @@ class OperatorDesk:
     # -- inside: processors ---------------------------------------------------------------
 
     def _started(self, now_s: float) -> list[OperatorInstruction]:
-        """Start what is wanted, unless that failed a moment ago."""
+        """Start missing processors, unless the back-off after a failure forbids it."""
         asked = self.processors.to_start(now_s)
         return [StartProcessor(name, node) for name, node in asked]
 
     def _settled(self) -> list[OperatorInstruction]:
-        """Let those go that are not wanted, as far as others have come in their place."""
+        """Retire surplus processors, as far as their replacements are ready."""
         done: list[OperatorInstruction] = []
         for name in self.processors.surplus():
             done += self._let_go(name)
@@ -294,7 +296,7 @@ class OperatorDesk:
     # -- inside: work ---------------------------------------------------------------------
 
     def turn(self, now_s: float, *, at_once: bool = False) -> list[OperatorInstruction]:
-        """Give idle processors work: *at_once* if it has just come."""
+        """Give records to idle processors; *at_once* if the records have just arrived."""
         done: list[OperatorInstruction] = []
         if self._lessons.are_owed:
             done += self._lessons.told_again(now_s)
@@ -325,9 +327,9 @@ class OperatorDesk:
         return done
 
     def _given_ahead(self) -> list[OperatorInstruction]:
-        """Give processors that are far away the next records before they are done.
+        """Give distant processors their next records before they are done.
 
-        Only while more wait than there are processors: whoever is idle first finds one.
+        Only the excess over one record for each processor: an idle one must find a record.
         """
         done: list[OperatorInstruction] = []
         for name, processor, most in self._far():
@@ -345,7 +347,10 @@ class OperatorDesk:
         return done
 
     def _far(self) -> list[tuple[int, Processor, int]]:
-        """Return who could have more records, and how many in all: who has fewest first."""
+        """Return busy processors with room for more records, and how many each may have.
+
+        Those with the fewest records come first.
+        """
         by_node = self.processors.by_node
         at_a_time = {node: self._portions.at_a_time(node) for node in by_node}
         if max(at_a_time.values(), default=1) == 1:

@@ -1,7 +1,7 @@
-"""A part: operators that send records to each other in one process, without leaving it.
+"""The desk of a part: operators that send each other records within one process.
 
-Records enter from Spark through relays and leave through them; in between they go from the
-processor of one operator into the queue of the next. Events go in, instructions come out.
+Records enter from Spark and leave to it through relays; in between, outputs of the processors
+of one operator enter the queue of the next. Events go in, instructions come out.
 """
 
 from collections import Counter
@@ -62,12 +62,10 @@ __all__ = ["PartDesk"]
 
 
 class PartDesk:
-    """The operators of a part by name, and the ledger of what is open in it.
+    """The desks of a part's operators, and the ledger of its open records.
 
-    What a root makes is learned (*visits*); with *limits*, that decides how many are taken.
-    Messages without a value that operators do not read are counted (*nulls*).
-    States of operators in *ttl_s* are removed that long after they changed, by the clock of the
-    ledger. *clock* is the wall clock, for times of records.
+    The states of an operator in *ttl_s* expire that long after their last change, by the clock
+    of the ledger. *clock* is the wall clock, for the times of records.
     """
 
     def __init__(
@@ -86,25 +84,26 @@ class PartDesk:
         self._expiry = Expiry(ledger.state, ttl_us)
         self._trees, self.visits = OpenTrees(), Visits()
         self.nulls: Counter[str] = Counter()
+        """Messages without a value that an operator does not read, by operator."""
         self.admission = Admission(graph, operators, self.visits, ledger.spill, self._limits)
 
     @property
     def inside(self) -> int:
-        """Records that are not done."""
+        """Number of records that are not done, in memory and on disk."""
         return len(self._ledger.open) + len(self._ledger.spill)
 
     @property
     def due_s(self) -> float | None:
-        """When time is to pass next, by the part's clock; None if that is not soon."""
+        """When `TimePassed` is due next, by the part's clock; None if nothing is scheduled."""
         if self._ledger.draining or not self._graph.stateful:
             return None
         if self._expiry.is_behind(self._ledger.clock.now_us()):
-            return 0.0  # at once
+            return 0.0  # immediately
         due_us = self._ledger.reminders.next_us
         return None if due_us is None else due_us / 1e6
 
     def handle(self, event: Event, now_s: float) -> list[Instruction]:
-        """Decide on an event."""
+        """Return the instructions that follow from an event."""
         match event:
             case ProcessorDone() | ProcessorReady() | ProcessorEnded() | PlacementAsked():
                 done = self._at(event.operator, event, now_s)
@@ -139,7 +138,7 @@ class PartDesk:
         return [*done, *self._turned(self._operators, now_s)]
 
     def _rows_came(self, relay: int, rows: Iterable[Row], now_s: float) -> list[Instruction]:
-        came, into = self._remind()  # they come before what their keys get now
+        came, into = self._remind()  # due reminders precede new records of their keys
         for row in rows:
             root, record = Root(row.partition, row.offset), self._timed(row.record)
             stream = record.stream if row.refused is None else None
@@ -178,7 +177,7 @@ class PartDesk:
                 return self._ledger.drain()
 
     def _with_latest(self, instructions: Iterable[BatchInstruction]) -> list[Instruction]:
-        """Return instructions with what operators keep of broadcasts in their cuts."""
+        """Add the latest broadcast records of all operators to the cuts in *instructions*."""
         return [
             SaveCut(
                 msgspec.structs.replace(instruction.cut, latest=self._latest()),
@@ -205,7 +204,7 @@ class PartDesk:
         return done
 
     def _at(self, operator: str, event: OperatorEvent, now_s: float) -> list[Instruction]:
-        """Let the desk of an operator decide; pass on what that means for others and relays."""
+        """Let the desk of an operator decide, and route the records that it completes."""
         done: list[Instruction] = []
         into: set[str] = set()
         for instruction in self._operators[operator].handle(event, now_s):
@@ -223,7 +222,7 @@ class PartDesk:
         return [*done, *self._turned(into, now_s, changed=operator)]
 
     def _due(self, now_s: float) -> list[Instruction]:
-        """Remind of what is due, and remove states that are too old."""
+        """Enqueue reminders that are due, and remove expired states."""
         done, into = self._remind()
         now_us = self._ledger.clock.now_us()
         for change in () if self._ledger.draining else self._expiry.due(now_us):
@@ -233,13 +232,14 @@ class PartDesk:
     # -- inside -----------------------------------------------------------------------------
 
     def _restored(self, cut: Cut) -> None:
-        """Go on with what the ledger has restored."""
+        """Rebuild the queues from the open records that the ledger has restored."""
         self._expiry.restore()
         for name, desk in self._operators.items():
             desk.forget(cut.latest.get(name, ()))
         self._trees = OpenTrees()
         self.admission.forget()
-        # what is on disk came after what is in memory, so only if nothing is there
+        # Records on disk arrived after those in memory. Putting an open record there would
+        # break that order, unless the disk is empty.
         spills = not len(self._ledger.spill)
         for number, record in list(self._ledger.open.items()):
             everyone = record.record.everyone
@@ -249,10 +249,10 @@ class PartDesk:
                 self._put(record)
 
     def _remind(self) -> tuple[list[Instruction], set[str]]:
-        """Let reminders that are due wait behind their keys; return what to note, and whose.
+        """Enqueue reminders that are due, each behind the records of its key.
 
-        If many are due together, the rest follows when time passes. None while the application
-        ends in order: those that are pending stay so.
+        Return their arrivals and the operators. Of many that are due together, the rest
+        follows with later events. While the application drains, reminders stay pending.
         """
         came: list[Instruction] = []
         into: set[str] = set()
@@ -260,7 +260,7 @@ class PartDesk:
             return came, into
         for change, record in self._ledger.reminders.due():
             self._ledger.changed(*change)
-            topic = record.record.place.rsplit("/", 2)[0]  # of the record that asked for it
+            topic = record.record.place.rsplit("/", 2)[0]  # of the record that set it
             self.visits.visited(topic, record.operator)
             self._enter(record)
             into.add(record.operator)
@@ -268,7 +268,7 @@ class PartDesk:
         return came, into
 
     def _enter(self, record: OpenRecord) -> None:
-        """Let a record wait for its operator, on disk if that has its share already."""
+        """Enqueue a record at its operator: on disk if the operator's share is used up."""
         if not record.record.everyone and self.admission.spills(record.operator):
             self._ledger.spilled(record)
         else:
@@ -280,13 +280,13 @@ class PartDesk:
         self._operators[record.operator].put(record)
 
     def _fetch(self, operator: str) -> None:
-        """Bring back what an operator has on disk, while there is room for it."""
+        """Fetch spilled records of an operator while memory has room for them."""
         while self.admission.fetches(operator):
             for record in self._ledger.fetched(operator):
                 self._put(record)
 
     def _timed(self, record: Record) -> Record:
-        """Return a record that was written now if nobody knows when."""
+        """Set the times of a record to now if they are unknown."""
         if record.written_s and record.birth_s:
             return record
         now_s = self._clock()
@@ -303,7 +303,10 @@ class PartDesk:
         *,
         null: bool = False,
     ) -> list[OpenRecord]:
-        """Return a record for each operator that reads its stream, or for *only* one."""
+        """Return one open record for each reader of the stream, or for *only* one; count them.
+
+        *null* is a message without a value.
+        """
         read = read_by(self._graph, root, record, keys, only)
         if null:
             read = self._without_nulls(read)
@@ -312,7 +315,7 @@ class PartDesk:
         return read
 
     def _without_nulls(self, read: Iterable[OpenRecord]) -> list[OpenRecord]:
-        """Leave out, and count, operators that do not read messages without a value."""
+        """Leave out operators that do not read messages without a value, and count them."""
         taken: list[OpenRecord] = []
         for each in read:
             if each.operator in self._graph.nulls:
@@ -322,9 +325,9 @@ class PartDesk:
         return taken
 
     def _lent(self, operator: str, give: Give) -> Give:
-        """Return what a processor is given, with the states of the keys.
+        """Add the states of its keys to the records for a processor.
 
-        Nobody else has them: of a key only one processor has records.
+        No other processor has these states: only one at a time has records of a key.
         """
         if operator not in self._graph.stateful:
             return give
@@ -336,7 +339,10 @@ class PartDesk:
     def _sent(
         self, completed: OpenRecord, answer: Answer, done: list[Instruction]
     ) -> Iterable[str]:
-        """Pass on what came of a record, out of the part and into queues; return whose."""
+        """Route the outputs of a record; return the operators whose queues they enter.
+
+        Append to *done* what must be counted, saved or sent to relays.
+        """
         root, operator, parent = completed.root, completed.operator, completed.record
         if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
             error = (
@@ -380,7 +386,7 @@ class PartDesk:
         return {record.operator for record in records}
 
     def _keep(self, operator: str, record: Record, answer: Answer) -> None:
-        """Let a key have the state and the reminders of an answer."""
+        """Save the state and the reminders that an answer sets for the key of its record."""
         if record.key is None or operator not in self._graph.stateful:
             return
         if answer.state is not None:
@@ -393,12 +399,12 @@ class PartDesk:
     def _turned(
         self, operators: Collection[str], now_s: float, *, changed: str | None = None
     ) -> list[Instruction]:
-        """Give idle processors of *operators* what just came, and relays credit for more.
+        """Give new records to idle processors of *operators*, and credit to relays.
 
-        One operator more has *changed*: it may want more records.
+        Operator *changed* may also want more records.
         """
         given: list[Instruction] = []
-        for name in sorted(operators):  # histories can be played again
+        for name in sorted(operators):  # a fixed order, so that histories can be replayed
             self._fetch(name)
             given += [
                 AtOperator(name, self._lent(name, instruction))

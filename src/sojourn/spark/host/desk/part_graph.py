@@ -1,4 +1,4 @@
-"""Who reads and sends what inside a part."""
+"""The streams between the operators of a part."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -8,27 +8,29 @@ __all__ = ["PartGraph"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartGraph:
-    """Who reads what.
-
-    *readers* are the operators that read a stream, *emits* the streams that an operator sends
-    to, *leaving* the streams that are given to relays, *everyone* the operators with the
-    streams that all their processors get. *inner* streams never were in a topic when they are
-    read. Projections *behind* the part read streams that leave it: which, by their names.
-    *stateful* operators keep a state for each key, and those in *nulls* read messages without
-    a value too.
-    """
+    """The operators and streams of a part."""
 
     readers: Mapping[str, tuple[str, ...]]
+    """Operators that read a stream."""
     emits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Streams that an operator emits."""
     leaving: frozenset[str] = frozenset()
+    """Streams that leave the part, through relays."""
     everyone: frozenset[tuple[str, str]] = field(default=frozenset())
+    """Broadcast streams, each as the operator that reads it and its name."""
     inner: frozenset[str] = frozenset()
+    """Streams whose records have not been in a topic when they are read."""
     behind: Mapping[str, str] = field(default_factory=dict)
+    """The stream that a projection behind the part reads, by the projection's name."""
     stateful: frozenset[str] = frozenset()
+    """Operators with a state for each key."""
     nulls: frozenset[str] = frozenset()
+    """Operators that also read messages without a value."""
 
     def leads_out(self, stream: str, without: Collection[str]) -> bool:
-        """Tell whether records of a stream come to an end somewhere *without* some operators.
+        """Return whether records of a stream can reach an exit *without* some operators.
+
+        An exit is an operator that emits nothing, or a stream that leaves the part.
 
         >>> graph = PartGraph(
         ...     readers={"lines": ("split",), "words": ("count", "store")},

@@ -15,44 +15,44 @@ __all__ = ["Processor", "Processors"]
 
 @dataclass(slots=True)
 class Processor:
-    """A processor that starts, idles, works, or goes when it is done."""
+    """The state of a processor: starting, idle, busy, or retiring."""
 
     since_s: float
-    """When it began to start, or with the first of its records."""
+    """When its start, or the work on the first of its records, began."""
     node: str = HERE
     ready: bool = False
     lost: bool = False
-    """It is gone, and not known yet why."""
+    """It is gone; the reason is not known yet."""
     going: bool = False
-    """It ends once it is done with its records."""
+    """It retires: it ends once it is done with its records."""
     records: list[OpenRecord] = field(default_factory=list)
-    """Records that it was given and is not done with, in order."""
+    """Records that it has and is not done with, in order."""
     forgotten: bool = False
-    """Its records are not open any more: nothing may come of them."""
+    """Its records are not open any more, so their results are ignored."""
     waits_for_first: bool = False
-    """It was given records when it had none, and is not done with the first."""
+    """It was idle when it got its records, and is not done with the first."""
     lane: deque[OpenRecord] = field(default_factory=deque)
     """Broadcast records that wait for it."""
     tried: int = 0
-    """How often it has tried the first of those."""
+    """Failed tries of the broadcast record that it processes."""
     to_know: deque[Record] = field(default_factory=deque)
-    """Records that it only has to know, before its first."""
+    """Backfill that it has not been sent yet."""
     learning: list[Record] = field(default_factory=list)
-    """Those of them that it was given."""
+    """Backfill that it was sent and has not acknowledged."""
 
     @property
     def here(self) -> bool:
-        """Whether it takes records, now or when it has done those it has."""
+        """Whether it takes records, now or once it is done with those it has."""
         return self.ready and not (self.lost or self.going)
 
 
 class Processors:
-    """Who starts, works and goes, by number; and which node each is on.
+    """The processors of an operator by number, and the placement that is wanted.
 
-    Those that are wanted on a node which has not come yet are started when it comes; those of a
-    node that was lost run on any others until it is back or the next placement. While they
-    are not ready, as many others stay on nodes where they are not wanted any more: moving
-    processors leaves no gap.
+    Processors wanted on a node that is not connected yet are started when it connects; those
+    of a lost node run on other nodes until it is back, or until the next placement. While
+    replacements are not ready, as many processors stay where they are not wanted any more, so
+    that a move causes no gap.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Processors:
         self._idle: list[tuple[bool, int]] = []
         self._starts: dict[str, Starts] = {}
         self.changes = 0
-        """How often it has changed who runs, or what is missing."""
+        """A version: it grows when the running or the missing processors may have changed."""
 
     def __iter__(self) -> Iterator[tuple[int, Processor]]:
         return iter(self._all.items())
@@ -80,22 +80,22 @@ class Processors:
 
     @property
     def wanted(self) -> int:
-        """Processors that there should be."""
+        """Number of processors wanted on all nodes."""
         return sum(self._wanted.values())
 
     @property
     def here(self) -> Collection[int]:
-        """Those that can take a record."""
+        """Numbers of the processors that can take records."""
         return self._here
 
     @property
     def running(self) -> int:
-        """How many can take a record."""
+        """How many processors can take records."""
         return len(self._here)
 
     @property
     def by_node(self) -> Mapping[str, int]:
-        """How many can take a record, by node: another mapping when that changes."""
+        """How many processors can take records, by node; a change makes a new mapping."""
         return self._by_node
 
     @property
@@ -110,12 +110,12 @@ class Processors:
 
     @property
     def failures(self) -> int:
-        """Starts that failed since one succeeded, at the node with most of them."""
+        """Failed starts since the last that succeeded, on the node with most of them."""
         return max((starts.failures for starts in self._starts.values()), default=0)
 
     @property
     def hopeless(self) -> bool:
-        """Whether there is no processor, and none can be started anywhere."""
+        """Whether no processor runs, and starts keep failing on all nodes."""
         wanted = [node for node, k in self._wanted.items() if k]
         there = [self._starts[node] for node in wanted if node in self._starts]
         if len(there) < len(wanted) or not there or self._staying():
@@ -123,7 +123,7 @@ class Processors:
         return all(starts.hopeless for starts in there)
 
     def late(self, now_s: float, limit_s: float) -> list[int]:
-        """Return those that have worked on one record for longer than *limit_s*."""
+        """Return the processors that have worked on one record for longer than *limit_s*."""
         return [
             number
             for number, each in self._all.items()
@@ -131,7 +131,7 @@ class Processors:
         ]
 
     def unready(self, now_s: float, limit_s: float) -> list[int]:
-        """Return those that have been starting for longer than *limit_s*."""
+        """Return the processors that have been starting for longer than *limit_s*."""
         return [
             number
             for number, each in self._all.items()
@@ -141,18 +141,18 @@ class Processors:
     # -- nodes ----------------------------------------------------------------------------
 
     def place(self, on: Mapping[str, int]) -> None:
-        """Want so many processors on each node, and none elsewhere."""
+        """Set the number of processors wanted by node; elsewhere none are wanted."""
         self._placed = dict(on)
         self._replace_lost()
 
     def node_came(self, node: str) -> None:
-        """Start processors on a node from now on, if they are wanted there."""
+        """Add a connected node: `to_start` then includes the processors wanted there."""
         self._nodes.add(node)
         self._lost.discard(node)
         self._replace_lost()
 
     def node_left(self, node: str) -> list[tuple[int, Processor]]:
-        """Do without a node, and return the processors that were on it."""
+        """Remove a lost node, and return the processors that were on it."""
         self._nodes.discard(node)
         self._lost.add(node)
         self._starts.pop(node, None)
@@ -163,7 +163,7 @@ class Processors:
         return gone
 
     def _replace_lost(self) -> None:
-        """Want those of lost nodes on the nodes that are there, where there are fewest."""
+        """Spread the processors of lost nodes over the connected nodes, the emptiest first."""
         self.changes += 1
         self._wanted = {n: k for n, k in self._placed.items() if n not in self._lost}
         lost = {n: k for n, k in self._placed.items() if n in self._lost}
@@ -181,7 +181,7 @@ class Processors:
     # -- starts and ends --------------------------------------------------------------------
 
     def to_start(self, now_s: float) -> list[tuple[int, str]]:
-        """Return numbers and nodes of processors to start: not where that failed just now."""
+        """Create missing processors, except on nodes in back-off; return number and node."""
         asked: list[tuple[int, str]] = []
         for node, wanted in self._wanted.items():
             missing = wanted - len(self._staying(node))
@@ -195,13 +195,16 @@ class Processors:
         return asked
 
     def surplus(self) -> list[int]:
-        """Return processors to let go: those that idle first, and those that came last."""
+        """Return the processors to retire: idle before busy, the newest first.
+
+        Ready ones are kept back while replacements elsewhere are not ready.
+        """
         over: list[int] = []
         ready = 0
         for node in {each.node: None for each in self._all.values()}:
             staying = self._staying(node)
             wanted = self._wanted.get(node, 0)
-            # those that are not ready do no work that others could take over
+            # processors that are not ready have no work, so they are retired first
             by_use = sorted(
                 staying, key=lambda n: (self._all[n].ready, bool(self._all[n].records), -n)
             )
@@ -220,24 +223,24 @@ class Processors:
         ]
 
     def ready(self, number: int) -> None:
-        """Take note that a processor has been started."""
+        """Mark a processor as started."""
         self._starts_of(number).succeeded()
         self._all[number].ready = True
 
     def not_started(self, node: str, reason: str, now_s: float, *, starved: bool) -> None:
-        """Take note that a processor could not be started on a node."""
+        """Record that a processor could not be started on a node."""
         starts = self._starts.setdefault(node, Starts())
         starts.failed(reason, now_s, starved=starved)
         self.changes += 1
 
     def lost(self, number: int) -> None:
-        """Give a processor that is gone nothing more, while it is asked what it died of."""
+        """Withdraw a processor that is gone, while the cause of its end is not known yet."""
         if (processor := self._all.get(number)) is not None:
             processor.lost = True
             self.withdraw(number)
 
     def remove(self, number: int) -> Processor | None:
-        """Forget a processor, and return it if it was there."""
+        """Remove and return a processor; None if it is unknown."""
         self.withdraw(number)
         return self._all.pop(number, None)
 
@@ -247,7 +250,7 @@ class Processors:
     # -- work -----------------------------------------------------------------------------
 
     def enter(self, number: int) -> None:
-        """Let a processor take records from now on."""
+        """Add a processor to those that take records."""
         self._here.add(number)
         self._count_nodes()
         self.idles(number)
@@ -256,12 +259,12 @@ class Processors:
                 starts.why = ""
 
     def waits(self, number: int, now_s: float) -> None:
-        """Take note that a processor waits for something outside: that is not its own time."""
+        """Restart the time limit of a processor that waits for an external system."""
         if (processor := self._all.get(number)) is not None:
             processor.since_s = now_s
 
     def withdraw(self, number: int) -> None:
-        """Give a processor no more records."""
+        """Remove a processor from those that take records."""
         if number in self._here:
             self._here.discard(number)
             self._count_nodes()
@@ -271,12 +274,12 @@ class Processors:
         self.changes += 1
 
     def idles(self, number: int) -> None:
-        """Take note that a processor has nothing to do."""
+        """Add a processor to the idle ones, if it is known."""
         if (processor := self._all.get(number)) is not None:
             heappush(self._idle, (processor.node != HERE, number))
 
     def next_idle(self) -> tuple[int, Processor] | None:
-        """Return one that has nothing to do: near ones first, which are sooner back."""
+        """Take the next idle processor, those on this machine first: they answer sooner."""
         while self._idle:
             _, number = heappop(self._idle)
             processor = self._all.get(number)

@@ -1,4 +1,4 @@
-"""Where a record goes next: to operators of its part, or out of it."""
+"""Routing of records: to operators of their part, or out of it."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,10 @@ def read_by(
     keys: Mapping[str, str | None],
     only: str | None = None,
 ) -> list[OpenRecord]:
-    """Return a record for each operator that reads its stream, or for *only* one."""
+    """Return one open record for each operator that reads the stream, or for *only* one.
+
+    *keys* has the key of the record by reader.
+    """
     return [
         OpenRecord(root, reader, _as_read(graph, reader, record, keys))
         for reader in graph.readers.get(record.stream, ())
@@ -40,7 +43,10 @@ def _as_read(
 
 
 def passing_through(graph: PartGraph, row: Row, record: Record) -> Record | DeadLetter | None:
-    """Return what of a row leaves at once: what projections refuse, or are to try again."""
+    """Return the record or dead letter of a row that skips all operators, or None.
+
+    That is a row that a projection refused, or a retry for a projection behind the part.
+    """
     if row.refused is not None:
         operator, error = row.refused
         return DeadLetter(operator, record, error, "", 1)
@@ -52,7 +58,7 @@ def passing_through(graph: PartGraph, row: Row, record: Record) -> Record | Dead
 def as_record(
     parent: Record, operator: str, number: int, output: OutputRecord, written_s: float
 ) -> Record:
-    """Return an output as the record that it is for the next operators."""
+    """Return the record of output *number*, with the root and the message of its parent."""
     name = child_identity(parent.name, operator, number, root=parent.root)
     return Record(
         name,
@@ -63,7 +69,7 @@ def as_record(
         root=parent.root,
         birth_s=parent.birth_s,
         traced=parent.traced,
-        # of a message, ids take their part
+        # a longer id leaves less room in a Kafka message
         room=max(1, parent.room + len(parent.name) - len(name)) if parent.room else 0,
         place=parent.place,
         message_key=parent.message_key,

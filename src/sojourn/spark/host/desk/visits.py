@@ -1,10 +1,10 @@
-"""How often the records of a root visit each operator, learned as they come."""
+"""Mean visits of each operator per root, learned from the records that arrive."""
 
 from dataclasses import dataclass, field
 
 __all__ = ["Visits"]
 
-# After so many roots those before count half.
+# The counts are halved at twice this many roots, so that older roots weigh less.
 _REMEMBERED = 2000
 
 
@@ -42,17 +42,17 @@ class Visits:
         visits[operator] = visits.get(operator, 0.0) + 1
 
     def per_root(self, topic: str) -> dict[str, float]:
-        """Return how many records of a root come to each operator, on average."""
+        """Return the mean number of records of a root at each operator."""
         counts = self._of(topic)
         roots = max(1.0, counts.roots)
         return {name: number / roots for name, number in counts.visits.items()}
 
     def tree(self, topic: str) -> float:
-        """Return how many records a root makes in all, at least 1."""
+        """Return the mean number of records in the tree of a root, at least 1."""
         return max(1.0, sum(self.per_root(topic).values()))
 
     def of_all(self) -> dict[str, dict[str, float]]:
-        """Return what is known, by topic."""
+        """Return the visits per root of all topics."""
         return {topic: self.per_root(topic) for topic in self._topics}
 
     def _of(self, topic: str) -> _Counts:
