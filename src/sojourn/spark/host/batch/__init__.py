@@ -1,1 +1,1 @@
-"""The host's side of Spark's batches: what is taken, open, and leaves."""
+"""The host's side of Spark's batches: roots taken, open records, and results that leave."""

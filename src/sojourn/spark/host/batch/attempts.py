@@ -1,7 +1,7 @@
-"""The numbers of attempts: each run of a part's query has one, on disk.
+"""Attempt numbers: each run of a part's query has one, on disk.
 
-A number is taken by creating a file that nobody else has created, so a later run has a higher
-one, whatever died in between.
+A run takes a number by creating a file exclusively. So a later run has a higher number, even
+after crashes.
 """
 
 import os
@@ -15,13 +15,13 @@ from sojourn.files.private_files import make_folder, sync_folder
 
 __all__ = ["Attempts"]
 
-# Tasks of earlier runs may still come, and are refused by their lower number.
+# Kept, because tasks of earlier runs may still connect: their lower number refuses them.
 _MOST = 100
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The files in *folder*, `NUMBER`, each with the id of its run; the last ones of them."""
+    """The most recent files in *folder*, named `NUMBER`, each with the id of its run."""
 
     folder: Path
     _known: dict[str, int] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Attempts:
     def number(self, run: str) -> int:
         """Return the number of a run, a new one if it has none.
 
-        Files are read and written for the first task of a run alone.
+        Only the first task of a run accesses files; the number is then cached.
         """
         if run not in self._known:
             try:
@@ -46,10 +46,11 @@ class Attempts:
         while True:
             found = sorted(int(p.name) for p in self.folder.iterdir() if p.name.isdigit())
             for number in found[-_MOST:]:
-                # the lowest, where two have taken one for the same run at the same moment
+                # The lowest one, because two hosts may have taken one for the same run at
+                # the same moment.
                 if self._run(number) == run:
                     return number
-            # linked when it is complete: whoever sees the number sees whose it is
+            # Linked once it is complete: a number is never visible without the id of its run.
             new = self.folder / f"{uuid4().hex}.new"
             write_durably(new, run.encode())
             try:
@@ -64,5 +65,5 @@ class Attempts:
     def _run(self, number: int) -> str | None:
         try:
             return (self.folder / str(number)).read_text()
-        except FileNotFoundError:  # another host has found it too old
+        except FileNotFoundError:  # another host has removed it as too old
             return None

@@ -1,4 +1,4 @@
-"""The relays of the batch that runs: which have begun, and which have handed over all."""
+"""The relays of the current batch: which have begun, and which have handed over all rows."""
 
 from collections.abc import Iterator
 
@@ -11,16 +11,15 @@ LOST = "a task of its batch was lost, so the whole batch runs again"
 
 
 class BatchRelays:
-    """One relay for each task of a batch.
-
-    Once they are *finished* they may leave; one that leaves before is *lost*.
-    """
+    """The relays of a batch, one for each task."""
 
     def __init__(self) -> None:
         self._tasks: dict[int, int] = {}  # by relay, in order of arrival
         self._of: dict[Partition, int] = {}
         self._ended: set[int] = set()  # tasks
         self._expected: int | None = None
+        # Finished relays may leave, because their cut is on disk; one that leaves before fails
+        # the batch.
         self.lost = self.finished = False
 
     def __len__(self) -> int:
@@ -34,7 +33,7 @@ class BatchRelays:
 
     @property
     def missing(self) -> str:
-        """What those that have ended wait for; empty if for nothing."""
+        """What the relays that have ended wait for; empty if for nothing."""
         if not self._ended:
             return ""
         if self._expected is None:
@@ -50,44 +49,44 @@ class BatchRelays:
 
     @property
     def all_ended(self) -> bool:
-        """Whether all have handed over what Spark has read."""
+        """Whether all relays have handed over all rows that Spark has read."""
         return len(self._ended) == self._expected
 
     def has(self, task: int) -> bool:
-        """Tell whether a task has begun."""
+        """Return whether a task has begun."""
         return task in self._tasks.values()
 
     def came(self, relay: int, task: int) -> None:
-        """Take note of the relay of a task, which begins."""
+        """Add the relay of a task that begins."""
         self._tasks[relay] = task
 
     def expect(self, number: int) -> None:
-        """Take note how many there are."""
+        """Set the number of tasks of the batch."""
         self._expected = number
 
     def reads(self, relay: int, partition: Partition) -> None:
-        """Take note that a relay has read from a partition."""
+        """Set the relay that reads a partition."""
         self._of[partition] = relay
 
     def of(self, partition: Partition) -> int:
-        """Return the relay that reads a partition, or any."""
+        """Return the relay that reads a partition; any other if none does."""
         relay = self._of.get(partition)
         return next(iter(self._tasks)) if relay is None else relay
 
     def ended(self, relay: int) -> None:
-        """Take note that a relay has handed over all that Spark has read."""
+        """Mark a relay as ended: it has handed over all rows that Spark has read."""
         if relay in self._tasks:
             self._ended.add(self._tasks[relay])
 
     def left(self, relay: int) -> list[int]:
-        """Do without a relay; return whom to refuse if the batch has lost it."""
+        """Remove a relay; return those to refuse if that fails the batch."""
         task = self._tasks.pop(relay, None)
         if task is None or self.finished:
             return []
         return self.lose()
 
     def lose(self) -> list[int]:
-        """Take note that a task is lost; return whom to refuse."""
+        """Fail the batch, because a task is lost; return the relays to refuse."""
         self.lost = True
         refused = list(self._tasks)
         self._tasks, self._of, self._ended = {}, {}, set()

@@ -1,7 +1,7 @@
-"""The checkpoint of Spark that the state of a part belongs to.
+"""The Spark checkpoint that the state of a part belongs to.
 
-A query with another checkpoint begins with batch 0, and its offsets anywhere. The host would
-take its batches for those that are committed.
+A query with another checkpoint begins with batch 0, at any offsets. The host would mistake its
+batches for those that are committed.
 """
 
 from dataclasses import dataclass, field
@@ -16,23 +16,23 @@ _FILE = "checkpoint-id"
 
 @dataclass(slots=True)
 class CheckpointId:
-    """The id that Spark keeps in the checkpoint of a part's query, in a file of *folder*."""
+    """The id that Spark gave the checkpoint of a part's query, in a file of *folder*."""
 
     folder: Path
     _known: str = field(default="", init=False)
 
     def read(self) -> str:
-        """Return the id; it is empty before the first batch."""
+        """Return the id; empty before the first query."""
         try:
             return (self.folder / _FILE).read_text(encoding="utf-8")
         except FileNotFoundError:
             return ""
 
     def refusal(self, query: str) -> str:
-        """Return why the query with this id is refused; empty if it is not.
+        """Return why the query with this checkpoint id is refused; empty if it is not.
 
-        The first query is the one that the state belongs to from then on. It is not known of
-        which checkpoint a query is that has no id.
+        The first query binds the state to its checkpoint. A query without an id is accepted,
+        because its checkpoint is unknown.
         """
         if not query or query == self._known:
             return ""

@@ -1,4 +1,4 @@
-"""A cut: all that is open in a part at the end of a batch, as it is kept on disk."""
+"""A cut: the open records of a part at the end of a batch, as they are kept on disk."""
 
 from typing import Any, NamedTuple
 
@@ -19,40 +19,36 @@ __all__ = [
 
 
 class CutId(NamedTuple):
-    """The cut of a batch by one attempt at it."""
+    """The identity of a cut: its batch, and the attempt that made it."""
 
     batch: int
     attempt: int
 
 
 class OpenRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A record that *operator* has to do, or is at.
-
-    Its *number* is unique in the part; ids come from producers, and two records may have one.
-    """
+    """A record that waits for an operator, or is being processed by it."""
 
     root: Root
     operator: str
     record: Record
     number: int = 0
+    """Unique in the part, in order of arrival; ids come from producers and may repeat."""
 
     @property
     def key(self) -> str | None:
-        """What it is served in order with."""
+        """The key whose records are processed in order."""
         return self.record.key
 
 
 class Segment(msgspec.Struct, array_like=True, frozen=True):
-    """So many records that wait for *operator*, in a file of that *name*.
-
-    *lowest* are the first offsets of the roots that they come of, by partition.
-    """
+    """Spilled records of an operator, in one file."""
 
     operator: str
     name: str
     records: int
     bytes: int
     lowest: dict[Partition, int]
+    """Lowest offset of their roots, by partition."""
 
 
 class Leaving(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -63,42 +59,45 @@ class Leaving(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory, about."""
+        """Approximate size in memory."""
         size_bytes: int = self.result.size_bytes
         return size_bytes
 
 
 class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
-    """The records that are open, in order of arrival, and the next offsets to take.
+    """The open records, offsets and states of a part at one moment.
 
-    *latest* are the records that operators tell to processors that start later. *spilled*
-    records are open as well, and came to their operator after those. The state of keys is that
-    of the store, with what had *changed* by these cuts, one after the other. What is *known* of
-    partitions tells which of their records come again. *reminded* has the number of the next
-    reminder, by partition: those before it are done or open. *numbered* is the last number of a
-    record. *clock* is when the cut was made. By then the store had all states up to batch
-    *merged*, and so many bytes: it never has less again.
-
-    Results need no place in it: what was given to a relay by then is written before Spark
-    commits the batch, and what comes later is of records that are open here.
+    It has no results: those handed over before the cut are written before Spark commits its
+    batch, and later ones derive from records that are open in it.
     """
 
     id: CutId
     taken: dict[Partition, int]
+    """Next offset to take, by partition."""
     open: tuple[OpenRecord, ...] = ()
+    """Records in memory, in order of arrival."""
     latest: dict[str, tuple[Record, ...]] = {}
+    """Broadcast records for processors that start later, by operator."""
     spilled: tuple[Segment, ...] = ()
+    """Records on disk, which are open too, and arrived after those in memory."""
     changed: tuple[CutId, ...] = ()
+    """Cuts whose changes of states are not in the store, the oldest first."""
     known: dict[Partition, Memory] = {}
+    """Memory of each partition by which repeated records are recognised."""
     reminded: dict[Partition, int] = {}
+    """Number of the next reminder, by partition; all before it are done or open."""
     numbered: int = 0
+    """Number of the last record."""
     clock: ClockReading | None = None
+    """When the cut was made."""
     merged: int = -1
+    """The store had all states up to this batch; it never has less again."""
     store_bytes: int = 0
+    """Size of the store, which never shrinks."""
 
 
 def floors(cut: Cut) -> dict[Partition, int]:
-    """Return the offset, by partition, below which all roots were done, and had left.
+    """Return the offset, by partition, below which all roots were done and had left.
 
     >>> lines = ("lines", 0)
     >>> split = OpenRecord(Root(lines, 7), "split", Record("lines/0/7", b"{}"))

@@ -1,4 +1,4 @@
-"""Cuts on disk, in a folder of their part, with all that belongs to them."""
+"""Cuts on disk, in a folder of their part, with their segments, states and log."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,16 +25,17 @@ _decode = msgspec.msgpack.Decoder(Cut).decode
 
 @dataclass(frozen=True, slots=True)
 class CutFiles:
-    """The files in *folder*: `cuts/BATCH-ATTEMPT`, and those of `Attempts`.
+    """The files in *folder*.
 
-    What is spilled to disk is in `segments`, and what functions keep for keys in *state*, which
-    another process may be writing if it is opened *readonly*. What has happened since the last
-    committed cut is in the *log*, which only hosts of the same *layout* continue.
+    `cuts/BATCH-ATTEMPT` are the cuts, `attempts` the numbers of attempts, `segments` spilled
+    records, `state` the states of keys, and `log` the changes since the last committed cut.
     """
 
     folder: Path
     layout: str = ""
+    """Only hosts with the same layout continue each other's log."""
     readonly: bool = False
+    """Another process may be writing the states."""
     state: StateFiles = field(init=False, repr=False)
     log: HostLog = field(init=False, repr=False)
     _attempts: Attempts = field(init=False, repr=False)
@@ -49,11 +50,14 @@ class CutFiles:
         object.__setattr__(self, "state", StateFiles(self.folder / "state", self.readonly))
 
     def attempt(self, run: str) -> int:
-        """Return the number of a run, a new one if it has none."""
+        """Return the attempt number of a run, a new one if it has none."""
         return self._attempts.number(run)
 
     def last(self, batch: int) -> CutId:
-        """Return the cut of a batch that is committed: that of the last attempt at it."""
+        """Return the cut of a committed batch, made by the last attempt at it.
+
+        Raise `EngineError` if there is none.
+        """
         if batch < 0:
             return _NOTHING.id
         cuts = [cut for cut in self.cuts() if cut.batch == batch]
@@ -71,20 +75,23 @@ class CutFiles:
         return max((cut.attempt for cut in self.cuts()), default=-1)
 
     def committed(self) -> int:
-        """Return the last batch that is committed for sure; -1 if none is.
+        """Return the last batch that is known to be committed; -1 if none is.
 
-        A batch begins, and then ends with a cut, once the one before it is committed. After a
-        power failure there may be cuts of later batches, by earlier attempts.
+        A batch makes its cut only after the batch before it is committed. After a power failure
+        there may be cuts of later batches, by earlier attempts.
         """
         last = max(((cut.attempt, cut.batch) for cut in self.cuts()), default=(0, 0))
         return max(self.merged(), last[1] - 1)
 
     def has(self, batch: int) -> bool:
-        """Tell whether there is a cut of a batch."""
+        """Return whether there is a cut of a batch."""
         return any(cut.batch == batch for cut in self.cuts())
 
     def load(self, cut: CutId) -> Cut:
-        """Return a cut; that of the batch before the first has nothing in it."""
+        """Return a cut; the one before the first batch is empty.
+
+        Raise `BadFile` if it cannot be read, or if the store of states is older.
+        """
         if cut == _NOTHING.id:
             return _NOTHING
         path = self._path(cut)
@@ -98,48 +105,49 @@ class CutFiles:
         return found
 
     def all_open(self, cut: Cut) -> Iterator[OpenRecord]:
-        """Yield the records that are open in a cut, with those that were spilled."""
+        """Yield all open records of a cut, including those that were spilled."""
         yield from cut.open
         for segment in cut.spilled:
             yield from self.read_segment(segment.name)
 
     def save(self, cut: Cut, changed: Delta | None = None) -> None:
-        """Keep a cut; it is on disk when this returns, with what was spilled or *changed*."""
+        """Write a cut, and sync it to disk with its segments and the states *changed*."""
         self._segments.sync([segment.name for segment in cut.spilled])
         if changed:
             self.state.write_delta(cut.id, changed)
         merged, store_bytes = self.state.extent()
         cut = msgspec.structs.replace(cut, merged=merged, store_bytes=store_bytes)
         write_checked(self._path(cut.id), msgspec.msgpack.encode(cut))
-        for other in self.cuts():  # Spark has lost these batches, and has come here again
+        # After a power failure Spark has lost these batches, and runs them again.
+        for other in self.cuts():
             if other.batch > cut.id.batch and other.attempt < cut.id.attempt:
                 self._path(other).unlink(missing_ok=True)
 
     def drop_before(self, batch: int) -> None:
-        """Remove what nothing goes on from any more, once *batch* is committed."""
+        """Remove the cuts of batches before *batch*."""
         for cut in self.cuts():
             if cut.batch < batch:
                 self._path(cut).unlink(missing_ok=True)
 
     def prepare(self) -> None:
-        """Open the store of states, which may take room. Raise `DiskFull` if there is none."""
+        """Open the store of states. Raise `DiskFull` if the disk has no room for it."""
         self.state.prepare()
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """Log a group, with the segments that wait for room. Raise `DiskFull` without any."""
+        """Log a group, and write segments that wait for room. Raise `DiskFull` without room."""
         self.log.append(entries)
         if self._segments.wait_for_room:
             self._segments.flush()
 
     def flush(self) -> None:
-        """Write what could not be written yet. Raise `DiskFull` if there is still no room."""
+        """Retry writes that had no room. Raise `DiskFull` if there still is none."""
         self._segments.flush()
         self.log.flush()
 
     def write_segment(self, batch: int, records: Sequence[OpenRecord]) -> str:
-        """Keep records that were spilled in a batch, and return their name.
+        """Write records that were spilled in a batch as a segment, and return its name.
 
-        They are on the disk for sure once a cut that names them is.
+        It is not synced before a cut that names it.
         """
         return self._segments.write(batch, records)
 
@@ -148,7 +156,7 @@ class CutFiles:
         return self._segments.read(name)
 
     def drop_segments(self, batch: int, names: Iterable[str]) -> None:
-        """Remove what was spilled before a batch, but for the segments *names*."""
+        """Remove segments written before a batch, except *names*."""
         self._segments.drop(batch, names)
 
     @property
@@ -157,19 +165,19 @@ class CutFiles:
         return self.log.is_own
 
     def recover(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return what was logged since a cut, by groups, and continue the log from there."""
+        """Return the entries logged since a cut, in groups, and continue the log from there."""
         return self.log.recover(base)
 
     def logged(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return what was logged since a cut, by groups."""
+        """Return the entries logged since a cut, in groups."""
         return self.log.since(base)
 
     def states(self, cut: Cut, operator: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the keys of an operator, with the state of each, at a cut or a later one."""
+        """Yield the keys and states of an operator at a cut, or at a later one."""
         return self.state.states(operator, cut.changed)
 
     def merged(self) -> int:
-        """Return the last batch whose states are in the store; -1 at the beginning."""
+        """Return the last batch merged into the store; -1 if none is."""
         return self.state.merged()
 
     def look_up(self, operator: str, key: str) -> bytes:
@@ -179,21 +187,21 @@ class CutFiles:
     def ordered(
         self, operator: str, start: str, end: str, most: int
     ) -> list[tuple[str, bytes]]:
-        """Return states of the store that have an order, from *start* up to *end*."""
+        """Return at most *most* states of ordered keys from *start* up to *end*."""
         return self.state.ordered(operator, start, end, most)
 
     def read_delta(self, cut: CutId) -> Delta:
-        """Return the states that had changed by a cut."""
+        """Return the states that a cut has changed."""
         return self.state.read_delta(cut)
 
     def merge(self, merge: MergeState) -> None:
-        """Put states that have changed into the store."""
+        """Merge committed changes into the store."""
         self.state.merge(merge)
 
     def replace_states(self, cut: Cut, states: Replaced) -> None:
-        """Let operators have these *states*, and no others, as of a committed cut.
+        """Replace all states of some operators, as of a committed cut.
 
-        What was logged since then is worked out again.
+        The log since then is removed, so the next host processes those records again.
         """
         merged = self.merged()
         changed = [(c, self.read_delta(c)) for c in cut.changed if c.batch > merged]
@@ -202,7 +210,7 @@ class CutFiles:
             self._log_files.remove(number)
 
     def close(self) -> None:
-        """Close what is open: the log, and the store of states."""
+        """Close the log and the store of states."""
         self._log_files.close()
         self.state.close()
 

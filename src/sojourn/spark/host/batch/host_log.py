@@ -1,10 +1,10 @@
-"""The log of a host: what has happened since the last committed cut, for the host that follows.
+"""The log of a host: all changes since the last committed cut, for the host that follows.
 
-What happens is written before it has an effect outside, but not synced: it survives the
-process and not the machine. What happens together is one group, and is there as a whole or not
-at all. The log begins a file at each cut. A host that follows another reads the files from the
-committed cut on, continues with a file of its own, and says in it how much of the file before
-it has read: what that other host, if it lives, adds later counts for nothing.
+A change is written before it has an effect outside, but not synced: it survives the process,
+not the machine. The changes of one decision are a group, which is there as a whole or not at
+all. Each cut begins a new file. A host that follows another replays the files since the
+committed cut, and continues with a file of its own. The header of that file says how many
+groups of the previous file count: if the other host is still alive, later groups are ignored.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,22 +30,22 @@ _decode = msgspec.msgpack.Decoder(list[Entry]).decode
 
 
 class LogFolder(Protocol):
-    """Files by number."""
+    """The files of a log, by number."""
 
     def numbers(self) -> list[int]:
         """Return the numbers of the files, in order."""
         ...
 
     def create(self, number: int, content: bytes) -> bool:
-        """Make a file that is complete when others see it; False if there is one already."""
+        """Create a file atomically with *content*; return False if it exists already."""
         ...
 
     def append(self, number: int, content: bytes) -> None:
-        """Write at the end of a file."""
+        """Append to a file."""
         ...
 
     def read(self, number: int) -> bytes | mmap:
-        """Return the content of a file, whatever becomes of it; nothing if it is gone."""
+        """Return the content of a file, valid even after its removal; empty if it is gone."""
         ...
 
     def remove(self, number: int) -> None:
@@ -54,16 +54,16 @@ class LogFolder(Protocol):
 
 
 class _Header(msgspec.Struct, array_like=True, frozen=True):
-    """The first of a file: the *cut* that it begins with, or None if it only continues.
-
-    Of the file that it *follows* so many groups, which is *after* them, count. *layout* tells
-    what wrote it: another one cannot continue with it.
-    """
+    """The first frame of a file."""
 
     cut: CutId | None
+    """The cut that the file begins with; None if it continues another file."""
     follows: int
+    """Number of the previous file."""
     after: int
+    """How many groups of the previous file count."""
     layout: str
+    """Layout of the host that wrote it; a host with another layout cannot continue it."""
 
 
 _decode_header = msgspec.msgpack.Decoder(_Header).decode
@@ -71,13 +71,14 @@ _decode_header = msgspec.msgpack.Decoder(_Header).decode
 
 @dataclass(slots=True)
 class _File:
-    """A file of the log, of which so many *groups* count."""
+    """A file of the log."""
 
     content: bytes | mmap
     groups: int
+    """How many of its groups count."""
 
     def read(self) -> Iterator[list[Entry]]:
-        """Yield the groups that count, one after the other: together they may be long."""
+        """Yield the groups that count, lazily, because a log may be long."""
         yield from map(_decode, islice(_bodies(self.content), 1, 1 + self.groups))
 
 
@@ -97,15 +98,15 @@ class HostLog:
         return self._number > 0 and self._folder.numbers()[-1:] == [self._number]
 
     def recover(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return what was logged since a cut, by groups, and continue the log from there."""
+        """Return the entries logged since a cut, in groups, and continue the log from there."""
         while True:
             there = self._folder.numbers()
             files = self._since(base, there)
-            # what is before them is of cuts that a start may go back to
+            # Files before them belong to cuts that a start may still resume from.
             for number in there:
                 if files and number > min(files) and number not in files:
                     self._folder.remove(number)
-            # never a number again that another host, if it lives, may write to
+            # A new number, because another host may still be alive and write to its file.
             number = max([0, *there]) + 1
             follows = max(files, default=0)
             after = files[follows].groups if files else 0
@@ -116,36 +117,39 @@ class HostLog:
                 return _groups(files.values())
 
     def _create(self, number: int, header: bytes) -> bool:
-        """Make a file, as soon as there is room; False if there is one already."""
+        """Create a file, later if the disk is full; return False if it exists already."""
         self._begun = None
         try:
             return self._folder.create(number, header)
-        except DiskFull:  # whoever recovers is in the middle of a decision
+        except DiskFull:  # the caller is in the middle of a decision; `flush` retries
             self._begun = header
             return True
 
     def since(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return what was logged since a cut, by groups."""
+        """Return the entries logged since a cut, in groups."""
         return _groups(self._since(base, self._folder.numbers()).values())
 
     def append(self, entries: Iterable[Entry]) -> None:
         """Log a group. Raise `EngineError` if another host has continued the log.
 
-        Raise `DiskFull` if there is no room: then `flush` writes what is left of it.
+        Raise `DiskFull` if there is no room: then `flush` writes the rest.
         """
         group = list(entries)
         if self._unwritten or self._begun is not None or any(map(_is_cut, map(type, group))):
             self._unwritten.extend(group)
             self.flush()
             return
-        try:  # most often: this is called for every decision
+        try:  # the usual case: this is called for every decision
             self._write(group)
         except DiskFull:
             self._unwritten = group
             raise
 
     def flush(self) -> None:
-        """Log what could not be logged yet. Raise `DiskFull` if there is still no room."""
+        """Write entries that had no room. Raise `DiskFull` if there still is none.
+
+        A `Mark` begins a new file; a `Committed` removes files once its group is written.
+        """
         if self._begun is not None:
             self._own(self._folder.create(self._number, self._begun))
             self._begun = None
@@ -180,7 +184,7 @@ class HostLog:
             raise EngineError("another host has taken over its log; this one exits")
 
     def _shorten(self, cut: CutId) -> None:
-        """Remove the files before a cut."""
+        """Remove the files before the one that begins with a cut."""
         begins = self._begins.get(cut, 0)
         for number in self._folder.numbers():
             if number < begins:
@@ -188,13 +192,16 @@ class HostLog:
         self._begins = {c: number for c, number in self._begins.items() if number >= begins}
 
     def _since(self, base: CutId, numbers: Iterable[int]) -> dict[int, _File]:
-        """Return the files since a cut, by number; none if that is not known."""
+        """Return the files since a cut, by number; none if no chain of files begins with it.
+
+        Each file is one link: its header names the previous file, and how much of it counts.
+        """
         found: dict[int, _File] = {}
         for number in numbers:
             content = self._folder.read(number)
             header = _header(content)
             if header is None:
-                continue  # lost with the machine, or written by a host that was thought dead
+                continue  # lost in a power failure, or torn by a host that was given up
             if header.layout != self._layout:
                 found = {}
             elif header.cut == base:
@@ -202,7 +209,7 @@ class HostLog:
             elif found:
                 last = max(found)
                 before = found[last]
-                # one between them, or the end of the last, may be lost with the machine
+                # A power failure may have lost a file between them, or the end of the last.
                 if header.follows != last or header.after > before.groups:
                     break
                 before.groups = header.after
@@ -223,7 +230,7 @@ def _header(content: bytes | mmap) -> _Header | None:
 
 
 def _counted(number: int, content: bytes | mmap) -> dict[int, _File]:
-    """Return a file with all its groups, by number; none if one of them cannot be read."""
+    """Return a file with all its groups, by number; none if a group cannot be read."""
     try:
         groups = sum(1 for _ in map(_decode, islice(_bodies(content), 1, None)))
     except msgspec.MsgspecError:
@@ -236,7 +243,7 @@ def _framed(body: bytes) -> bytes:
 
 
 def _bodies(content: bytes | mmap) -> Iterator[bytes]:
-    """Yield what is complete; the rest was torn off when its writer died."""
+    """Yield the complete frames; the last may be torn because its writer died."""
     start = 0
     while len(content) - start >= _FRAME.size:
         length, check = _FRAME.unpack_from(content, start)

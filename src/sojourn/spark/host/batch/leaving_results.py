@@ -1,7 +1,7 @@
-"""Results that leave a part, and those that left since the last commit.
+"""Results that leave a part, and those handed over since the last commit.
 
-A batch that fails runs again, and all results since the last commit leave again. They are kept
-in memory up to a bound; beyond it they are read from the log, some at a time.
+If a batch fails, all results since the last commit leave again. They are kept in memory up to
+a bound; beyond it they are replayed from the log, in portions.
 """
 
 from collections import deque
@@ -15,16 +15,17 @@ __all__ = ["LeavingResults", "as_entry", "as_leaving"]
 
 
 class LeavingResults:
-    """In order; of those handed over at most *most* are kept, and *most_bytes*.
+    """Results in order of completion.
 
-    What is read from the log leaves in portions of a quarter of that.
+    At most *most* results and *most_bytes* that were handed over are kept in memory. A replay
+    from the log leaves in portions of a quarter of that.
     """
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
         self._logged: Iterator[Leaving] = iter(())
         self.in_log = False
-        """Whether results have to be read from the log, before others leave."""
+        """Whether results must be replayed from the log before others leave."""
         self._waiting: deque[Leaving] = deque()
         self._handed_over: list[Leaving] | None = []  # None if there are too many
         self._handed_bytes = 0
@@ -34,15 +35,15 @@ class LeavingResults:
 
     @property
     def kept_bytes(self) -> int:
-        """What those take that were handed over and are in memory."""
+        """Bytes of results that were handed over and are kept in memory."""
         return 0 if self._handed_over is None else self._handed_bytes
 
     def add(self, leaving: Leaving) -> None:
-        """Let a result wait for a relay."""
+        """Append a result."""
         self._waiting.append(leaving)
 
     def hand_over(self) -> list[Leaving]:
-        """Take all that wait, or the next portion of those in the log."""
+        """Take all results that wait, or the next portion of a replay from the log."""
         if self.in_log:
             handed = self._portion()
         else:
@@ -52,7 +53,7 @@ class LeavingResults:
         return handed
 
     def handed(self, results: list[Leaving]) -> None:
-        """Keep results that were handed over, by this host or the one before it."""
+        """Keep results that were handed over, by this host or its predecessor."""
         if self._handed_over is not None:
             self._handed_over += results
             for each in results:
@@ -71,9 +72,9 @@ class LeavingResults:
         return handed
 
     def again(self, logged: Callable[[], Iterable[Iterable[Entry]]]) -> None:
-        """Let all leave that have left since the last commit: Spark may not have written them.
+        """Replay all results handed over since the last commit: Spark may not have them.
 
-        What was *logged* since then is read only if not all are kept.
+        The entries *logged* since then are read only if memory does not have all results.
         """
         if self._handed_over is not None and not self.in_log:
             self._waiting.extendleft(reversed(self._handed_over))
@@ -81,30 +82,30 @@ class LeavingResults:
             self._read(logged())
 
     def _read(self, logged: Iterable[Iterable[Entry]]) -> None:
-        """Let what was logged leave, and nothing else: what waits is in the log as well."""
+        """Replay from the log alone, which also has the results that wait."""
         entries = (entry for group in logged for entry in group)
         self._logged = (as_leaving(each) for each in entries if isinstance(each, Left))
         self.in_log = True
         self._waiting.clear()
 
     def committed(self) -> None:
-        """Forget what was handed over: it is written."""
+        """Forget results that were handed over: Spark has written them."""
         self._handed_over, self._handed_bytes = [], 0
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all results."""
         self.in_log = False
         self._waiting.clear()
         self.committed()
 
 
 def as_entry(leaving: Leaving) -> Left:
-    """Return how a result is logged."""
+    """Return the log entry of a result."""
     if isinstance(leaving.result, DeadLetter):
         return Left(leaving.root, None, leaving.result)
     return Left(leaving.root, leaving.result)
 
 
 def as_leaving(entry: Left) -> Leaving:
-    """Return a result that was logged."""
+    """Return the result of a log entry."""
     return Leaving(entry.root, entry.record if entry.letter is None else entry.letter)

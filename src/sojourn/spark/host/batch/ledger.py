@@ -1,13 +1,13 @@
-"""What a part took from Spark and gave back: the part's side of Spark's batches.
+"""The ledger of a part: offsets taken, open records and results, across Spark's batches.
 
-Spark runs a batch with one relay for each partition. When all relays have handed over all
-that Spark read, the ledger makes a cut of what is open, and no relay ends before that is on
-disk: so Spark commits a batch only with its cut, and a batch waits for no record.
+Spark runs a batch with one relay for each task. When all relays have handed over all rows that
+Spark read, the ledger makes a cut of the open records. No relay ends before that cut is on
+disk, so Spark commits a batch only with its cut, and a batch need not wait for its records.
 
-A batch that fails is run again, by a new attempt, with other ends. What was taken since the
-last committed cut is not taken again; what was given back since then may not have been
-written, so it is given back again, whether or not its root comes again. A ledger whose memory
-does not come of the committed cut is restored from it.
+A batch that fails is run again by a new attempt, with other end offsets. Roots taken since the
+last committed cut are not taken again. Results handed over since then may not have been
+written, so they are handed over again, even if Spark does not read their roots again. A ledger
+whose memory does not derive from the committed cut is restored from that cut and the log.
 """
 
 from collections import deque
@@ -53,15 +53,15 @@ from sojourn.spark.wire.repetitions import ID_WINDOW, Memory, Provenance, Repeti
 __all__ = ["CutStore", "Ledger"]
 
 
-# Of results that were handed over so many are kept; if there are more, all are in the log.
+# Results handed over since the last commit that are kept in memory; beyond that, in the log.
 _MOST_HANDED, _MOST_HANDED_BYTES = 50_000, 64 << 20
 
 
 class CutStore(SegmentStore, StateStore, Protocol):
-    """Cuts on disk, with the segments and the states that are in them."""
+    """Cuts on disk, with their segments and states."""
 
     def last(self, batch: int) -> CutId:
-        """Return the cut of a batch that is committed: that of the last attempt at it."""
+        """Return the cut of a committed batch, made by the last attempt at it."""
         ...
 
     def newest_attempt(self) -> int:
@@ -69,7 +69,7 @@ class CutStore(SegmentStore, StateStore, Protocol):
         ...
 
     def load(self, cut: CutId) -> Cut:
-        """Return a cut; that of the batch before the first has nothing in it."""
+        """Return a cut; the one before the first batch is empty."""
         ...
 
     @property
@@ -78,31 +78,30 @@ class CutStore(SegmentStore, StateStore, Protocol):
         ...
 
     def logged(self, base: CutId) -> Iterable[Iterable[Entry]]:
-        """Return what was logged since a cut, by groups."""
+        """Return the entries logged since a cut, in groups."""
         ...
 
     def recover(self, base: CutId) -> Iterable[Iterable[Entry]]:
-        """Return what was logged since a cut, by groups, and continue the log from there."""
+        """Return the entries logged since a cut, in groups, and continue the log from there."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Of a cut: below which offsets all had left by then, and what was spilled."""
+    """A cut that the memory of the ledger derives from."""
 
     floors: dict[Partition, int]
+    """Offsets below which all roots were done and their results had left."""
     spilled: tuple[Segment, ...]
 
 
 class Ledger:
-    """Roots taken, records open and results that leave, between the batches of Spark.
+    """Roots taken, open records, and results that leave, between the batches of Spark.
 
-    So many were *repeated*: Spark brought them again. If nothing is open, and nothing was when
-    the last cut was made or has come since, that is *clean*: the first batch that ended so.
-    *reminded* are the partitions of operators that may ask for reminders, by the *clock*. Ids
-    that producers gave are compared with the last *id_window* of their partition. Of *kept*
-    committed batches before the last, all that a start from them needs stays on disk: Spark
-    does not sync its files, so after a power failure it may have lost its last commits.
+    *reminded* has the topic name of reminders by operator, which are due by *clock*. Ids that
+    producers gave are compared with the last *id_window* of their partition. The last *kept*
+    batches before the committed one stay on disk with all that a start needs: Spark does not
+    sync its files, so after a power failure its last commits may be lost.
     """
 
     def __init__(  # noqa: PLR0913 - most by name
@@ -122,7 +121,7 @@ class Ledger:
         self.clock = clock or PartClock()
         self.reminders = Reminders(self._state, reminded or {}, self.clock)
         self._attempt, self._batch = -1, -1
-        self._memory: dict[CutId, _Known] = {}  # the cuts that all of this comes of
+        self._memory: dict[CutId, _Known] = {}  # the cuts that this memory derives from
         self._kept, self._committed = kept, deque[tuple[CutId, tuple[Segment, ...]]]()
         self._relays = BatchRelays()
         self._cutting: Cut | None = None
@@ -137,31 +136,33 @@ class Ledger:
         self._known: dict[Partition, Repetitions] = {}
         self._id_window = id_window
         self.repeated = 0
+        """Roots that were not taken, because Spark or their producer repeated them."""
         self.clean: int | None = None
+        """The first batch that ended with nothing open, if nothing has entered since."""
 
     @property
     def taken(self) -> dict[Partition, int]:
-        """The offset that comes next, by partition."""
+        """The next offset to take, by partition."""
         return self._taken
 
     @property
     def batch(self) -> int:
-        """The batch that runs, or ran last; -1 before the first."""
+        """The current or last batch; -1 before the first."""
         return self._batch
 
     @property
     def attempt(self) -> int:
-        """The attempt at it."""
+        """The attempt at that batch."""
         return self._attempt
 
     @property
     def relays(self) -> int:
-        """How many relays of the batch there are."""
+        """Number of relays of the batch."""
         return len(self._relays)
 
     @property
     def missing(self) -> str:
-        """What a cut waits for, of relays that have ended; empty if for nothing."""
+        """What relays that have ended wait for before the cut; empty if for nothing."""
         return "" if self._cutting is not None else self._relays.missing
 
     @property
@@ -181,12 +182,12 @@ class Ledger:
 
     @property
     def state(self) -> KeyedState:
-        """What functions keep for each key."""
+        """State of all keys."""
         return self._state
 
     @property
     def draining(self) -> bool:
-        """Whether it is to end with nothing open."""
+        """Whether the part must end with nothing open."""
         return self._draining
 
     @property
@@ -196,14 +197,14 @@ class Ledger:
     # -- relays ---------------------------------------------------------------------------
 
     def knows(self, relay: int) -> bool:
-        """Tell whether a relay is of the batch that runs."""
+        """Return whether a relay belongs to the current batch."""
         return relay in self._relays
 
     def relay_came(self, relay: int, arrival: Arrival) -> list[BatchInstruction]:
-        """Return what to do when a relay begins; the first of a batch ends those before.
+        """Admit a relay, or refuse it; the first of a batch ends the batch before.
 
-        A second one for a task means that Spark believes the first to be lost, with all that
-        it was handed and has not written.
+        A second relay for the same task means that Spark considers the first one lost, with
+        the results that it has not written yet. So the whole batch must run again.
         """
         now = arrival.attempt, arrival.batch
         if now != (self._attempt, self._batch):
@@ -222,14 +223,14 @@ class Ledger:
         return [*begun, *self._handed_over()]
 
     def relays_are(self, attempt: int, batch: int, number: int) -> list[BatchInstruction]:
-        """Return what to do when it is known how many relays a batch has."""
+        """Set the number of relays of a batch."""
         if (attempt, batch) != (self._attempt, self._batch):
             return []
         self._relays.expect(number)
         return self._cut()
 
     def _begun(self, arrival: Arrival) -> list[BatchInstruction]:
-        """Begin a batch: the one before is committed, or was this one and is run again."""
+        """Begin a batch: the one before it is committed, or this is another attempt at it."""
         over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
         self._relays, self._cutting = BatchRelays(), None
         base = self._store.last(arrival.batch - 1)
@@ -247,9 +248,10 @@ class Ledger:
         return [*over, *restored, *self._state.committed(base.batch - self._kept)]
 
     def _drop_before(self, base: CutId, spilled: tuple[Segment, ...]) -> None:
-        """Remove what no start needs any more, now that the cut *base* is committed.
+        """Remove files that no start needs, now that the cut *base* is committed.
 
-        The oldest cut that a start may resume from is known once so many were committed here.
+        The oldest cut that a start may resume from is known only once enough batches were
+        committed by this ledger.
         """
         committed, oldest = self._committed, base.batch - self._kept
         if not committed or committed[-1][0] != base:
@@ -262,13 +264,16 @@ class Ledger:
             self._unlogged.append(Committed(cut))
 
     def _recovered(self, base: CutId) -> Cut:
-        """Go on from a cut, and from what was logged since; return what operators keep then."""
+        """Restore a cut, replay the log since, and return the cut with the latest broadcasts.
+
+        Results that were logged leave again.
+        """
         cut = self._store.load(base)
         self._restore(cut)
         latest = {name: list(records) for name, records in cut.latest.items()}
         logged = (entry for group in self._store.recover(base) for entry in group)
         if (first := next(logged, None)) is not None:
-            for segment in cut.spilled:  # what was spilled then may be done by now
+            for segment in cut.spilled:  # the log may close records that were spilled
                 self.fetched(segment.operator)
             for entry in chain([first], logged):
                 self._replay(entry, latest)
@@ -321,7 +326,10 @@ class Ledger:
         self.clean = cut.id.batch if self._empty else None
 
     def takes(self, relay: int, root: Root, provenance: Provenance | None = None) -> bool:
-        """Return whether a root is to be taken: it was not before, here or in its stream."""
+        """Take a root, unless it is a repetition by Spark or by its producer; return whether.
+
+        A relay that is not of the current batch brings none.
+        """
         if relay not in self._relays:
             return False
         self._relays.reads(relay, root.partition)
@@ -334,7 +342,7 @@ class Ledger:
         return self._is_new(root, provenance)
 
     def _is_new(self, root: Root, provenance: Provenance | None) -> bool:
-        """Return whether a record is not one that its writer has repeated."""
+        """Return whether a record is not a repetition by its producer."""
         if provenance is None:
             return True
         known = self._known.get(root.partition)
@@ -347,20 +355,20 @@ class Ledger:
         return False
 
     def relay_ended(self, relay: int) -> list[BatchInstruction]:
-        """Return what to do when a relay has handed over all that Spark has read."""
+        """Mark a relay as ended: it has handed over all rows. Make a cut if it is the last."""
         self._relays.ended(relay)
         return self._cut()
 
     def relay_left(self, relay: int) -> list[BatchInstruction]:
-        """Return what to do without a relay: it is finished, or the batch is to run again.
+        """Remove a relay: it is finished, or the batch must run again.
 
-        A task that is lost with its executor Spark would run again within the batch, and never
-        ask for what the first had not written yet. So the batch fails as a whole.
+        If a task is lost with its executor, Spark would repeat that task within the batch, and
+        results that the first had not written would be lost. So the batch fails as a whole.
         """
         return [RefuseRelay(other, LOST) for other in self._relays.left(relay)]
 
     def drain(self) -> list[BatchInstruction]:
-        """Return what to do to end in order: from now on a cut waits for all that is open."""
+        """Drain the part: from now on a cut waits until nothing is open."""
         self._draining = True
         return self._cut()
 
@@ -369,11 +377,12 @@ class Ledger:
     def _cut(self) -> list[BatchInstruction]:
         if self._cutting is not None or not self._relays.all_ended:
             return []
-        if self._leaving.in_log:  # after a commit nobody would read it there
+        if self._leaving.in_log:  # a commit would drop results not replayed yet
             return []
         if self._draining and not self._empty:
             return []
-        # what was behind results in the log is before this cut, so it leaves with its batch
+        # Results that waited for a replay from the log precede this cut: they leave with its
+        # batch.
         handed = self._handed()
         now = CutId(self._batch, self._attempt)
         cuts, changed = self._state.cut(now)
@@ -392,11 +401,11 @@ class Ledger:
         if not self._empty:
             self.clean = None
         elif self.clean is None:
-            self.clean = self._batch  # and stays, while batches come and go without a record
+            self.clean = self._batch  # unchanged by later batches without a record
         return [*handed, SaveCut(self._cutting, changed)]
 
     def saved(self, cut: CutId) -> list[BatchInstruction]:
-        """Return what to do when a cut is on disk."""
+        """Let relays finish: their cut is on disk."""
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
         self._memory[cut] = _Known(floors(self._cutting), self._cutting.spilled)
@@ -406,7 +415,7 @@ class Ledger:
     # -- records --------------------------------------------------------------------------
 
     def unlogged(self) -> list[Entry]:
-        """Return what has happened since it was last asked, to be logged before any effect."""
+        """Return the changes since the last call, which must be logged before any effect."""
         if self._unlogged_start and not self.clock.in_doubt:
             self._unlogged_start = False
             self._unlogged.append(Started(self.clock.reading()))
@@ -414,13 +423,13 @@ class Ledger:
         return entries
 
     def entered(self, record: OpenRecord) -> OpenRecord:
-        """Return a record that is open, in memory, from now on."""
+        """Open a record in memory, and return it with its number."""
         entered = self._numbered(record)
         self._open[entered.number] = entered
         return entered
 
     def _numbered(self, record: OpenRecord) -> OpenRecord:
-        """Return a record that is open from now on, with a number of its own."""
+        """Give a record its number, and log that it is open."""
         self._number += 1
         numbered = OpenRecord(record.root, record.operator, record.record, self._number)
         self._unlogged.append(Entered(numbered))
@@ -428,35 +437,35 @@ class Ledger:
         return numbered
 
     def leaves(self, leaving: Leaving) -> list[BatchInstruction]:
-        """Return what to do with a result of a root that was just taken, and is done."""
+        """Hand over a result of a root that skips all operators."""
         self._left([leaving])
         return self._handed()
 
     def spilled(self, record: OpenRecord) -> None:
-        """Let a record that is open from now on wait on disk."""
+        """Open a record on disk."""
         self._spill.put(self._batch, self._numbered(record))
 
     def put_back(self, number: int) -> None:
-        """Let a record that was restored wait on disk again."""
+        """Move a restored record from memory to disk."""
         self._spill.put(self._batch, self._open.pop(number))
 
     def fetched(self, operator: str) -> Sequence[OpenRecord]:
-        """Return records of an operator that were on disk, and are in memory from now on."""
+        """Move the oldest spilled records of an operator into memory, and return them."""
         fetched = self._spill.take(operator)
         self._open.update((record.number, record) for record in fetched)
         return fetched
 
     def changed(self, operator: str, key: str, state: bytes) -> None:
-        """Let a key have another state, or none if it is empty."""
+        """Set the state of a key; an empty one removes it."""
         self._unlogged.append(Changed(operator, key, state))
         self._state.change(operator, key, state)
 
     def kept(self, operator: str, record: Record) -> None:
-        """Take note that an operator keeps a record for processors that start later."""
+        """Log that an operator keeps a broadcast record for processors that start later."""
         self._unlogged.append(Kept(operator, record))
 
     def done(self, number: int, results: Iterable[Leaving]) -> list[BatchInstruction]:
-        """Return what to do with the results of a record, once what it sends on is open."""
+        """Close a record and hand over its results; its outputs must be open already."""
         del self._open[number]
         self._unlogged.append(Did(number))
         self._left(results)
@@ -465,11 +474,11 @@ class Ledger:
 
     @property
     def leaves_again(self) -> bool:
-        """Whether results wait in the log, for relays that can take more of them."""
+        """Whether results are being replayed from the log, as fast as relays take them."""
         return self._leaving.in_log
 
     def hand_on(self) -> list[BatchInstruction]:
-        """Return what to do when relays can take more of what leaves again from the log."""
+        """Hand over the next portion of a replay from the log, and resume after the last."""
         return [*self._handed_over(), *self._handed(), *self._cut()]
 
     def _left(self, results: Iterable[Leaving]) -> None:
@@ -478,13 +487,11 @@ class Ledger:
             self._unlogged.append(as_entry(leaving))
 
     def _handed(self) -> list[BatchInstruction]:
-        """Give results to relays, unless what leaves now is in the cut already.
-
-        What leaves again from the log comes before, as fast as relays take it.
-        """
+        """Hand results over to relays, unless a replay from the log must leave first."""
         return [] if self._leaving.in_log else self._handed_over()
 
     def _handed_over(self) -> list[BatchInstruction]:
+        # Results after a cut belong to the next batch, so they wait for its relays.
         if self._cutting is not None or not self._leaving or not self._relays:
             return []
         return [

@@ -1,4 +1,4 @@
-"""What a host logs: every change of what is open, what leaves and what keys keep."""
+"""Entries of a host's log: changes of open records, results and states."""
 
 import msgspec
 
@@ -22,13 +22,13 @@ class Took(msgspec.Struct, tag="t", array_like=True, frozen=True):
 
 
 class Entered(msgspec.Struct, tag="e", array_like=True, frozen=True):
-    """A record is open from now on."""
+    """A record was opened."""
 
     record: OpenRecord
 
 
 class Did(msgspec.Struct, tag="d", array_like=True, frozen=True):
-    """The open record of that *number* is done."""
+    """The open record with this number is done."""
 
     number: int
 
@@ -42,7 +42,7 @@ class Left(msgspec.Struct, tag="l", array_like=True, frozen=True):
 
 
 class Changed(msgspec.Struct, tag="s", array_like=True, frozen=True):
-    """A key has another state; none if it is empty."""
+    """A key has a new state; an empty one means none."""
 
     operator: str
     key: str
@@ -50,7 +50,7 @@ class Changed(msgspec.Struct, tag="s", array_like=True, frozen=True):
 
 
 class Kept(msgspec.Struct, tag="k", array_like=True, frozen=True):
-    """An operator keeps a record for processors that start later."""
+    """An operator keeps a broadcast record for processors that start later."""
 
     operator: str
     record: Record
@@ -63,13 +63,13 @@ class Mark(msgspec.Struct, tag="m", array_like=True, frozen=True):
 
 
 class Committed(msgspec.Struct, tag="c", array_like=True, frozen=True):
-    """Spark has committed the batch of a cut: what was before it is of no use any more."""
+    """Spark has committed the batch of a cut, so earlier entries are not needed any more."""
 
     cut: CutId
 
 
 class Started(msgspec.Struct, tag="b", array_like=True, frozen=True):
-    """A host continues from this time: there is no cut with it, or the clock was in doubt."""
+    """A host resumes at this time, because no cut has it or the clock was in doubt."""
 
     clock: ClockReading
 

@@ -18,7 +18,7 @@ __all__ = ["LogFiles"]
 
 @dataclass(slots=True)
 class LogFiles:
-    """Files of *folder*, by number; the one that is written to stays open."""
+    """The files of a log in *folder*, by number; the one that is written to stays open."""
 
     folder: Path
     _number: int = 0
@@ -33,7 +33,7 @@ class LogFiles:
         return sorted(int(name) for name in names if name.isdigit())
 
     def create(self, number: int, content: bytes) -> bool:
-        """Make a file that is complete when others see it; False if there is one already."""
+        """Create a file atomically with *content*; return False if it exists already."""
         new = self.folder / f"{uuid4().hex}.new"
         try:
             make_folder(self.folder)
@@ -53,14 +53,14 @@ class LogFiles:
         return True
 
     def append(self, number: int, content: bytes) -> None:
-        """Write at the end of a file, all of it or nothing."""
+        """Append all of *content* to a file, or nothing."""
         try:
             if self._file is None or self._number != number:
                 self.close()
                 self._file, self._number = append_to(self._path(number), buffering=0), number
             written = self._file.write(content)
             if written < len(content):
-                # else what is written next would follow an entry that was torn off
+                # Otherwise the next write would follow a torn frame, and never be read.
                 number = self._file.fileno()
                 os.ftruncate(number, os.fstat(number).st_size - written)
         except OSError as error:
@@ -69,13 +69,13 @@ class LogFiles:
             raise self._failed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
     def read(self, number: int) -> bytes | mmap:
-        """Return the content of a file, whatever becomes of it; nothing if it is gone."""
+        """Return the content of a file, valid even after its removal; empty if it is gone."""
         try:
             with self._path(number).open("rb") as file:
                 return mmap(file.fileno(), 0, access=ACCESS_READ)
         except FileNotFoundError:
             return b""
-        except ValueError:  # nothing is in it
+        except ValueError:  # an empty file cannot be mapped
             return b""
 
     def remove(self, number: int) -> None:
@@ -83,7 +83,7 @@ class LogFiles:
         self._path(number).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file that is written to."""
         if self._file is not None:
             self._file.close()
             self._file = None

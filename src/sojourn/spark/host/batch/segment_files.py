@@ -1,4 +1,4 @@
-"""Segments on disk: records that were spilled, in files that are written once."""
+"""Segments on disk: spilled records in immutable files."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -23,18 +23,20 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(slots=True)
 class SegmentFiles:
-    """The files in *folder*, `BATCH-ID`; what is *unsynced* may be lost with the machine.
+    """The files in *folder*, named `BATCH-ID`.
 
-    Segments are written in the middle of a decision, which nothing may break off: those for
-    which there is no room stay in memory, until `flush` writes them.
+    Segments are written in the middle of a decision, which must not be interrupted: on a full
+    disk they stay in memory until `flush` writes them.
     """
 
     folder: Path
     _unsynced: set[str] = field(default_factory=set)
+    """Segments that a power failure may lose."""
     _unwritten: dict[str, bytes] = field(default_factory=dict)
+    """Segments for which there was no room, by name."""
 
     def write(self, batch: int, records: Sequence[OpenRecord]) -> str:
-        """Write a segment, as soon as there is room, and return its name."""
+        """Write a segment, later if the disk is full, and return its name."""
         name, content = f"{batch}-{uuid4().hex}", sealed(_encode(records))
         try:
             self._write(name, content)
@@ -44,11 +46,11 @@ class SegmentFiles:
 
     @property
     def wait_for_room(self) -> bool:
-        """Whether segments are in memory that could not be written."""
+        """Whether segments are in memory because the disk was full."""
         return bool(self._unwritten)
 
     def flush(self) -> None:
-        """Write the segments that are in memory. Raise `DiskFull` if there is no room yet."""
+        """Write the segments in memory. Raise `DiskFull` if there still is no room."""
         for name, content in list(self._unwritten.items()):
             self._write(name, content)
             del self._unwritten[name]
@@ -77,7 +79,7 @@ class SegmentFiles:
             raise BadFile(str(path), f"cannot be read: {error}", RESTORE) from error
 
     def sync(self, names: Iterable[str]) -> None:
-        """Wait until segments are on disk."""
+        """Sync segments to disk."""
         waiting = self._unsynced.intersection(names)
         try:
             for name in waiting:
@@ -92,7 +94,7 @@ class SegmentFiles:
         self._unsynced -= waiting
 
     def drop(self, batch: int, names: Iterable[str]) -> None:
-        """Remove what was written before a batch, but for *names*."""
+        """Remove segments written before a batch, except *names*."""
         kept = set(names)
         for path in self.folder.glob("*-*"):
             written = path.name.partition("-")[0]

@@ -1,7 +1,6 @@
-"""Records that wait for an operator beyond what is kept in memory: on disk, in order.
+"""Spilled records: on disk, in order, those that wait for an operator beyond its memory share.
 
-They are written in segments, which no one changes: a cut names those that are in it, and does
-not copy them.
+They are written in immutable segments, so a cut names its segments instead of copying them.
 """
 
 from collections import deque
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentStore", "Spill"]
 
-# Small enough that the host's event loop does not notice when it writes or reads one.
+# Small enough that writing or reading a segment does not delay the host's event loop.
 _MOST_RECORDS, _MOST_BYTES = 2_000, 1 << 20
 
 
@@ -24,7 +23,7 @@ class SegmentStore(Protocol):
     """Segments on disk."""
 
     def write_segment(self, batch: int, records: Sequence[OpenRecord]) -> str:
-        """Keep records that were spilled in a batch, and return their name."""
+        """Write records that were spilled in a batch as a segment, and return its name."""
         ...
 
     def read_segment(self, name: str) -> Sequence[OpenRecord]:
@@ -32,22 +31,23 @@ class SegmentStore(Protocol):
         ...
 
     def drop_segments(self, batch: int, names: Iterable[str]) -> None:
-        """Remove what was spilled before a batch, but for the segments *names*."""
+        """Remove segments written before a batch, except *names*."""
         ...
 
 
 @dataclass(slots=True)
 class _Queue:
-    """What one operator has: segments, and behind them records that are not in one yet."""
+    """The spilled records of one operator."""
 
     segments: deque[Segment] = field(default_factory=deque)
     newest: list[OpenRecord] = field(default_factory=list)
+    """Records after the last segment, still in memory until they fill one."""
     newest_bytes: int = 0
     records: int = 0
 
 
 class Spill:
-    """The records that were spilled, by operator, in order; so many *bytes* of them."""
+    """The spilled records of all operators, each operator's in order."""
 
     def __init__(self, store: SegmentStore, *, most: int = _MOST_RECORDS) -> None:
         self._store, self._most = store, most
@@ -59,12 +59,12 @@ class Spill:
         return self._records
 
     def waiting(self, operator: str) -> int:
-        """Return how many records of an operator were spilled."""
+        """Return the number of spilled records of an operator."""
         queue = self._queues.get(operator)
         return 0 if queue is None else queue.records
 
     def put(self, batch: int, record: OpenRecord) -> None:
-        """Let a record wait behind all others of its operator."""
+        """Append a record of an operator."""
         queue = self._queues.setdefault(record.operator, _Queue())
         size_bytes = record.record.size_bytes
         queue.newest.append(record)
@@ -74,7 +74,7 @@ class Spill:
             self._write(batch, record.operator, queue)
 
     def take(self, operator: str) -> Sequence[OpenRecord]:
-        """Return the records of an operator that have waited longest, if there are any."""
+        """Take the oldest records of an operator, one segment at a time; empty if none."""
         queue = self._queues.get(operator)
         if queue is None:
             return ()
@@ -90,14 +90,14 @@ class Spill:
         return taken
 
     def segments(self, batch: int) -> tuple[Segment, ...]:
-        """Return all of it, for the cut of a batch."""
+        """Return all records as segments, for the cut of a batch."""
         for operator, queue in self._queues.items():
             if queue.newest:
                 self._write(batch, operator, queue)
         return tuple(segment for queue in self._queues.values() for segment in queue.segments)
 
     def restore(self, segments: Iterable[Segment]) -> None:
-        """Forget all, and go on with what is in a cut."""
+        """Forget all records, and resume with the segments of a cut."""
         self._queues, self._records, self.bytes = {}, 0, 0
         for segment in segments:
             queue = self._queues.setdefault(segment.operator, _Queue())
@@ -105,9 +105,9 @@ class Spill:
             self._count(queue, segment.records, segment.bytes)
 
     def committed(self, batch: int, segments: Iterable[Segment]) -> None:
-        """Remove what nothing goes on from: the cut of *batch* is committed, with *segments*.
+        """Remove segments before *batch*, whose cut is committed, except its own *segments*.
 
-        Later ones may be those of a host that was not heard for a while, and comes back.
+        Later segments stay: they may belong to another host that is still alive.
         """
         self._store.drop_segments(batch, [segment.name for segment in segments])
 

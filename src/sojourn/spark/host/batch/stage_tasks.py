@@ -1,19 +1,19 @@
-"""The tasks of the batch that runs: Spark knows how many there are, and some may not begin."""
+"""Watches for tasks of the current batch that Spark has scheduled and that do not begin."""
 
 from sojourn.spark.host.desk.events import Arrival
 
 __all__ = ["StageTasks"]
 
-# For so long a batch whose first tasks have ended waits for those that have not begun.
+# How long a batch waits for tasks that have not begun, once its first task has ended.
 _MISSING_S = 10.0
-# Within so much time after the first task all others begin. Spark may have given one to an
-# executor that is gone: it notices after half a minute (`spark/driver/master`), and runs it
-# elsewhere.
+# How long it waits for them after its first task has begun. Spark may have assigned a task to
+# an executor that is gone: it notices after half a minute (`spark/driver/master`), and runs
+# the task elsewhere.
 _BEGIN_S = 90.0
 
 
 class StageTasks:
-    """Of which stage of Spark the tasks of a batch are, and since when some have ended.
+    """The Spark stage of the current batch, and the time limits of its tasks.
 
     >>> tasks, first = StageTasks(), Arrival(attempt=1, batch=7)
     >>> tasks.begins(first, stage=3), tasks.begins(first, stage=3)
@@ -37,7 +37,7 @@ class StageTasks:
         self._ended_s: float | None = None
 
     def begins(self, arrival: Arrival, stage: int) -> bool:
-        """Return whether a relay that comes is the first of its batch."""
+        """Return whether a relay is the first of its batch; if so, begin that batch."""
         if self._arrival == arrival:
             return False
         self._arrival, self._stage = arrival, stage
@@ -45,10 +45,10 @@ class StageTasks:
         return True
 
     def is_outdated(self, stage: int) -> bool:
-        """Tell whether tasks of a later stage have come: Spark numbers stages in order.
+        """Return whether tasks of a later stage have begun: Spark numbers stages in order.
 
-        A task of an earlier run that was held up before it could connect would otherwise be
-        the first of its run, and that run count as the latest.
+        A delayed task of an earlier run could otherwise be the first of that run to connect,
+        and the run would count as the latest.
 
         >>> tasks = StageTasks()
         >>> tasks.begins(Arrival(attempt=1, batch=7), stage=3)
@@ -59,13 +59,14 @@ class StageTasks:
         return stage < self._stage
 
     def of(self, stage: int) -> Arrival | None:
-        """Return the batch that runs, if its tasks are those of *stage*."""
+        """Return the current batch, if its tasks belong to *stage*."""
         return self._arrival if self._stage == stage else None
 
     def watch(self, now_s: float, missing: str, not_begun: str) -> str:
-        """Return why the batch has to fail: tasks are *missing*, or *not_begun*, for too long.
+        """Return why the batch must fail; empty if no time limit has passed.
 
-        Those that are missing others wait for, at the end of the batch.
+        *missing* describes tasks that others wait for at the end of the batch, *not_begun*
+        tasks that have not begun; each is empty if there are none.
         """
         self._began_s = _since(self._began_s, now_s, self._arrival and not_begun)
         self._ended_s = _since(self._ended_s, now_s, self._arrival and missing)
@@ -80,7 +81,7 @@ class StageTasks:
 
 
 def _since(since_s: float | None, now_s: float, what: object) -> float | None:
-    """Return since when there is something; None if there is nothing."""
+    """Return the time since which *what* holds, now if it is new; None if it does not hold."""
     if not what:
         return None
     return now_s if since_s is None else since_s

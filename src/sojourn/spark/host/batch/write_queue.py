@@ -1,7 +1,7 @@
 """Background writes of a host: one thread writes them, one at a time, in order.
 
-Order is what makes a cut complete: it names files of earlier cuts, and these are on disk once
-it is. A write for which there is no room is tried again, and the others wait behind it.
+The order makes a cut complete: it names files of earlier cuts, which are on disk before it. A
+write for which there is no room is retried, and the others wait behind it.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from sojourn.spark.wire.background import report
 
 __all__ = ["Room", "WriteQueue"]
 
-# How often to try again: often enough for a batch to end soon after there is room.
+# Seconds between retries, so that a batch ends soon after there is room.
 _AGAIN_S = 0.25
 
 
 class Room:
-    """The room that one kind of write of a host needs.
+    """The disk space that one kind of write of a host needs.
 
-    *log* gets a line when there is none, and one when there is room again. *now_s* is a steady
-    clock.
+    *log* gets a line when the disk is full, and one when there is room again. *now_s* is a
+    monotonic clock.
     """
 
     def __init__(
@@ -33,9 +33,10 @@ class Room:
         self._since_s: float | None = None
         self._closed = asyncio.Event()
         self.lack = ""
+        """The error while the disk is full; else empty."""
 
     def lacks(self, error: DiskFull) -> None:
-        """Note that there is none. Raise `EngineError` if that has been so for too long."""
+        """Record that the disk is full. Raise `EngineError` if it has been for too long."""
         self.lack = str(error)
         now_s = self._now_s()
         if self._since_s is None:
@@ -45,19 +46,19 @@ class Room:
             raise EngineError(f"no disk space after {self._patience_s:g} s: {error}")
 
     def found(self) -> None:
-        """Note that there is room, if there was none."""
+        """Record that there is room, if there was none."""
         if self._since_s is not None:
             after_s = self._now_s() - self._since_s
             self._log(f"disk space is available again after {after_s:.1f} s; the host resumes")
             self._since_s, self.lack = None, ""
 
     async def wait(self) -> None:
-        """Return when it is time to try again, or nobody waits any more."""
+        """Wait until the next retry, or until `close`."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closed.wait(), _AGAIN_S)
 
     def close(self) -> None:
-        """Let nobody wait any more."""
+        """Wake up all that wait, now and later."""
         self._closed.set()
 
 
@@ -69,9 +70,9 @@ class _Write:
 
 
 class WriteQueue:
-    """Writes that wait, and the one under way; *failed* gets the reason if one fails.
+    """Writes that wait, and the current one.
 
-    After a failure nothing is written any more. *room* knows how long to wait for room.
+    If a write fails, *failed* gets the reason, and nothing is written any more.
     """
 
     def __init__(self, failed: Callable[[str], None], room: Room) -> None:
@@ -89,7 +90,7 @@ class WriteQueue:
             self._writing = asyncio.create_task(self._write_all())
 
     async def close(self) -> None:
-        """Drop what waits, and return when the write under way has ended."""
+        """Drop all writes that wait, and return when the current one has ended."""
         self._closed = True
         self._waiting.clear()
         self._room.close()
@@ -103,7 +104,7 @@ class WriteQueue:
                 await self._written(one)
                 if not self._closed:
                     one.then()
-            except Exception as error:  # noqa: BLE001 - nobody awaits this
+            except Exception as error:  # noqa: BLE001 - this task is not awaited
                 self._closed = True
                 self._waiting.clear()
                 if isinstance(error, SojournError):
@@ -113,7 +114,7 @@ class WriteQueue:
         self._writing = None
 
     async def _written(self, one: _Write) -> None:
-        """Return when it is written, or nothing is any more."""
+        """Write, with retries while the disk is full, or until the queue is closed."""
         while True:
             try:
                 await asyncio.to_thread(one.write)
