@@ -1,1 +1,1 @@
-"""The state of operators, by key: in memory, in cuts, and on disk."""
+"""Keyed state of operators: in memory, in cuts, and on disk."""

@@ -1,8 +1,8 @@
-"""States that are removed when they have not changed for a time.
+"""Expiry of states that have not changed for a time to live.
 
-A state that expires begins with a stamp: when it has changed last, and when it is looked at
-next. So a state that changes often does not change the schedule as often: only when it is
-looked at, and has changed since, is it looked at once more.
+A state that can expire begins with a stamp: the time of its last change, and the time of its
+next check. A change does not move the check; only a check that finds a newer change schedules
+another. So a state that changes often costs no more timers than one that does not.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,9 +17,9 @@ __all__ = ["Expiry", "expiry_of", "unstamped"]
 # MessagePack uses no such byte: a state without a stamp cannot begin with it.
 _STAMPED = b"\xc1"
 _STAMP = Layout("!cqq")
-# Looked at together: a million that expire at once must not hold up the records.
+# States checked in one step: a million that expire together must not delay records.
 _AT_ONCE = 500
-# Time passes several times in a second: what is due for longer was left.
+# Checks run several times a second, so one that is due for longer did not fit into its step.
 _LATE_US = 1_000_000
 
 
@@ -29,7 +29,7 @@ def unstamped(state: bytes) -> bytes:
 
 
 def expiry_of(operator: str) -> str:
-    """Return the name under which it is kept when states of an operator are looked at.
+    """Return the name of the schedule of checks for the states of an operator.
 
     >>> expiry_of("count")
     'count@expiry'
@@ -38,9 +38,9 @@ def expiry_of(operator: str) -> str:
 
 
 class Expiry:
-    """When states of operators are removed: those in *ttl_us*, so long after they changed.
+    """Removes states of the operators in *ttl_us*, that long after their last change.
 
-    Changes are yielded; each is to be made before the next is asked for.
+    Methods yield changes; the caller must apply each before it takes the next.
     """
 
     def __init__(self, state: KeyedState, ttl_us: Mapping[str, int]) -> None:
@@ -49,13 +49,13 @@ class Expiry:
         self._known = False
 
     def restore(self) -> None:
-        """Begin again with what the state has."""
+        """Load the schedules from the restored state."""
         for schedule in self._schedules.values():
             schedule.forget()
         self._known = True
 
     def of(self, operator: str, key: str, now_us: int) -> bytes:
-        """Return the state of a key as a function gets it; empty if it is too old."""
+        """Return the state of a key without its stamp; empty if it has expired."""
         kept = self._state.of(operator, key)
         if operator in self._ttl_us and kept.startswith(_STAMPED):
             _, changed_us, _ = _STAMP.unpack_from(kept)
@@ -64,7 +64,7 @@ class Expiry:
         return unstamped(kept)
 
     def changes(self, operator: str, key: str, state: bytes, now_us: int) -> Iterator[Change]:
-        """Yield what it means that a function has changed the state of a key."""
+        """Yield the changes to make if a function changes the state of a key."""
         if operator not in self._ttl_us:
             yield operator, key, state
             return
@@ -73,7 +73,7 @@ class Expiry:
         if kept.startswith(_STAMPED):
             _, _, due_us = _STAMP.unpack_from(kept)
         if not state:
-            if due_us is not None:  # when it is due there is nothing any more
+            if due_us is not None:  # the state is removed, so its check is removed too
                 yield schedule.name, _entry(due_us, key), b""
             yield operator, key, b""
             return
@@ -83,13 +83,13 @@ class Expiry:
         yield operator, key, _STAMP.pack(_STAMPED, now_us, due_us) + state
 
     def is_behind(self, now_us: int) -> bool:
-        """Tell whether more than can be looked at together is due."""
+        """Return whether more checks are due than fit into one step."""
         return self._known and any(
             schedule.next_us <= now_us - _LATE_US for schedule in self._schedules.values()
         )
 
     def due(self, now_us: int) -> Iterator[Change]:
-        """Yield what it means that time has passed; nothing before a cut was restored."""
+        """Yield the changes of all checks that are due; none before a cut was restored."""
         for operator, schedule in self._schedules.items() if self._known else ():
             for _ in range(_AT_ONCE):
                 found = schedule.due(now_us)

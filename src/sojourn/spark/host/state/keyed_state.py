@@ -1,9 +1,9 @@
-"""What the functions of a part keep for each key, as of one moment.
+"""Keyed state of a part's operators, consistent with its cuts.
 
-It is kept in layers: what has changed since the last cut, what had changed by each cut before
-that, and below them a store on disk. A cut names the layers that are not in the store yet, so
-that state, open records and offsets are of the same moment. Only what Spark has committed is
-merged into the store: whatever a part goes back to, the store is never ahead of it.
+It has layers: the changes since the last cut, the changes of each cut before that, and below
+them a store on disk. A cut names the layers that are not in the store yet, so that state, open
+records and offsets are of the same moment. Only committed changes are merged into the store,
+so the store is never ahead of the cut that a part resumes from.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -27,17 +27,17 @@ __all__ = [
 ]
 
 Change: TypeAlias = tuple[str, str, bytes]
-"""The state that a key of an operator has from now on; empty if it has none any more."""
+"""Operator, key and new state; an empty state removes the key."""
 
 Delta: TypeAlias = Mapping[str, Mapping[str, bytes]]
-"""The states that have changed, by operator and key; empty where there is none any more."""
+"""States that have changed, by operator and key; an empty one was removed."""
 
-# Short enough that making room in a block takes less than finding the place.
+# Keys in a block: few enough that an insertion takes less time than finding its place.
 _LONGEST = 1000
 
 
 class OrderedKeys:
-    """Each key once, in sorted blocks: adding one takes microseconds with a million of them.
+    """A sorted set of keys, in blocks: an insertion takes microseconds at a million keys.
 
     >>> keys = OrderedKeys(["b", "d", "a"])
     >>> keys.add("c")
@@ -50,11 +50,11 @@ class OrderedKeys:
         self._blocks = [
             ordered[at : at + longest] for at in range(0, len(ordered), longest)
         ] or [[]]
-        # no key of a block is before its first; of the first block, none at all
+        # Lower bounds of the blocks; that of the first block is below all keys.
         self._firsts = ["", *(block[0] for block in self._blocks[1:])]
 
     def add(self, key: str) -> None:
-        """Add a key that is not there yet."""
+        """Add a key that is not in the set."""
         at = bisect_right(self._firsts, key) - 1
         block = self._blocks[at]
         insort(block, key)
@@ -65,7 +65,7 @@ class OrderedKeys:
             del block[half:]
 
     def between(self, start: str, end: str) -> Iterator[str]:
-        """Yield the keys from *start* up to *end*, in order."""
+        """Yield the keys from *start* up to and without *end*, in order."""
         at = bisect_right(self._firsts, start) - 1
         for block in islice(self._blocks, at, None):
             for key in islice(block, bisect_left(block, start), None):
@@ -75,10 +75,10 @@ class OrderedKeys:
 
 
 class StateStore(Protocol):
-    """States on disk: those up to a committed batch, and what has changed since then."""
+    """States on disk: a store up to a committed batch, and the changes of later cuts."""
 
     def merged(self) -> int:
-        """Return the last batch whose changes are in the store; -1 at the beginning."""
+        """Return the last batch whose changes are in the store; -1 if none is."""
         ...
 
     def look_up(self, operator: str, key: str) -> bytes:
@@ -88,30 +88,29 @@ class StateStore(Protocol):
     def ordered(
         self, operator: str, start: str, end: str, most: int
     ) -> list[tuple[str, bytes]]:
-        """Return not more than *most* states of keys from *start* up to *end*, in order.
+        """Return at most *most* states of keys from *start* up to *end*, in order.
 
-        Only where `is_ordered` says that there is an order.
+        Only for operators for which `is_ordered` is true.
         """
         ...
 
     def read_delta(self, cut: CutId) -> Delta:
-        """Return what had changed by a cut. Raise `FileNotFoundError` if it is removed."""
+        """Return the changes of a cut. Raise `FileNotFoundError` if they were removed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MergeState:
-    """Put what has changed by batch *upto* into the store, then tell so.
-
-    The changes are those of *cuts*, in order, and none at all if they are there already.
-    """
+    """Merge committed changes into the store, then call `KeyedState.merged`."""
 
     upto: int
+    """The last committed batch."""
     cuts: Sequence[tuple[CutId, Delta]]
+    """The changes of each cut, in order; those that the store has are skipped."""
 
 
 def is_ordered(operator: str) -> bool:
-    """Tell whether keys are kept in order: not those of operators, but what is beside them.
+    """Return whether keys are kept in order: those of schedules are, of operators not.
 
     >>> is_ordered("count"), is_ordered("count@reminders")
     (False, True)
@@ -121,10 +120,11 @@ def is_ordered(operator: str) -> bool:
 
 @dataclass(slots=True)
 class _Layer:
-    """What has changed by a cut, or since the last one; some keys have an order."""
+    """The changes of a cut, or those since the last one."""
 
     states: dict[str, dict[str, bytes]] = field(default_factory=dict)
     order: dict[str, OrderedKeys] = field(default_factory=dict)
+    """The keys of ordered names."""
 
     def change(self, operator: str, key: str, state: bytes) -> None:
         states = self.states.get(operator)
@@ -139,7 +139,7 @@ class _Layer:
         return None if states is None else states.get(key)
 
     def between(self, operator: str, start: str, end: str, most: int) -> list[str]:
-        """Return the first of the keys from *start* up to *end*, not more than *most*."""
+        """Return the first keys from *start* up to *end*, at most *most*."""
         order = self.order.get(operator)
         return [] if order is None else list(islice(order.between(start, end), most))
 
@@ -172,10 +172,12 @@ class KeyedState:
     def ordered(
         self, operator: str, start: str, end: str, *, most: int
     ) -> tuple[list[tuple[str, bytes]], str]:
-        """Return states of keys from *start* on, in order, and up to where these are all.
+        """Return states of keys from *start* on, in order, and the key up to which they reach.
 
-        That is *end*, unless there are more than *most*: in the store, or changed since a cut.
+        That is *end*, unless the store or a layer has *most* keys before it.
         """
+        # Each source returns a complete range only up to its last key, so the result ends at
+        # the lowest of these.
         stored = self._store.ordered(operator, start, end, most)
         if len(stored) == most:
             end = f"{stored[-1][0]}\0"
@@ -188,20 +190,23 @@ class KeyedState:
         return sorted((key, state) for key, state in found.items() if state and key < end), end
 
     def change(self, operator: str, key: str, state: bytes) -> None:
-        """Let a key have another state, or none if it is empty."""
+        """Set the state of a key; an empty one removes it."""
         self._changed.change(operator, key, state)
 
     def cut(self, cut: CutId) -> tuple[tuple[CutId, ...], Delta]:
-        """Return the cuts whose changes are not in the store, and those of this one."""
+        """Make the changes since the last cut a layer of this one.
+
+        Return the cuts whose changes are not in the store, and the changes of this cut.
+        """
         changed, self._changed = self._changed, _Layer()
         if changed.states:
             self._layers.append((cut, changed))
         return tuple(known for known, _ in self._layers), changed.states
 
     def restore(self, cuts: Iterable[CutId], *, batch: int | None = None) -> None:
-        """Forget all, and go on with the state of a cut, which is of *batch*.
+        """Restore the state of a cut of *batch*, with the layers of *cuts*.
 
-        Raise `EngineError` if the store has the states of a later batch already.
+        Raise `EngineError` if the store already has the states of a later batch.
         """
         self._changed, self._layers = _Layer(), []
         if batch is not None and (merged := self._store.merged()) > batch:
@@ -215,15 +220,15 @@ class KeyedState:
             try:
                 self._layers.append((cut, _layer(self._store.read_delta(cut))))
             except FileNotFoundError as error:
-                # another host, which was not heard for a while, has just merged it
+                # Another host that is still alive may have merged it just now.
                 if cut.batch > self._store.merged():
                     raise BadFile(str(error.filename), "is missing", RESTORE) from error
-        if self._layers:  # so it may have merged a later cut than one that was read
+        if self._layers:  # the other host may also have merged layers that were read above
             merged = self._store.merged()
             self._layers = [(cut, layer) for cut, layer in self._layers if cut.batch > merged]
 
     def committed(self, batch: int) -> list[MergeState]:
-        """Return what to do when the cut of a batch is committed, of which all this comes."""
+        """Return the merge to make once the cut of a batch is committed, one at a time."""
         ready = [(cut, layer.states) for cut, layer in self._layers if cut.batch <= batch]
         if self._merging or not ready:
             return []
@@ -231,6 +236,6 @@ class KeyedState:
         return [MergeState(batch, ready)]
 
     def merged(self, upto: int) -> None:
-        """Take note that the store has what had changed by a batch."""
+        """Drop the layers up to a batch, which the store has now."""
         self._merging = False
         self._layers = [(cut, layer) for cut, layer in self._layers if cut.batch > upto]

@@ -1,9 +1,9 @@
-"""The clock by which reminders are due and states expire. It counts time that has passed.
+"""The clock of reminders and expiry, which counts elapsed time.
 
 `remind(after_s=…)` and `ttl_s` are durations, so no date is needed to measure them. While a
-host runs, its clock advances with the machine, whatever becomes of the wall clock. The wall
-clock tells only how long no host ran: each cut has a reading of both clocks, and the next host
-adds what has passed on the wall since then.
+host runs, its clock follows the monotonic clock of the machine, even if the wall clock is
+changed. The wall clock only measures how long no host ran: each cut has a reading of both
+clocks, and the next host adds the wall time since then.
 """
 
 import time
@@ -13,8 +13,8 @@ import msgspec
 
 __all__ = ["ClockReading", "PartClock"]
 
-# A longer absence, or a negative one, may be a wall clock that is not set yet after a boot. It
-# is read again once NTP has had time to set it.
+# A longer absence, or a negative one, may come from a wall clock that is not set yet after a
+# boot. It is read again once NTP has had time to set it.
 _BELIEVED_US = 3_600_000_000
 _DOUBTED_US = 60_000_000
 
@@ -27,15 +27,14 @@ class ClockReading(msgspec.Struct, array_like=True, frozen=True):
 
 
 def _running_s() -> float:
-    """Return the time since the machine was booted, with the time it was suspended."""
+    """Return the time since the machine was booted, including time in suspension."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class PartClock:
-    """Time as a part counts it, in microseconds: at its first start, that of the *wall*.
+    """The clock of a part in microseconds; it begins with the time of the *wall* clock.
 
-    *running* advances evenly, and is of no use to another process. Without a cut, the clock
-    shows the time of the wall.
+    *running* is a monotonic clock, whose readings mean nothing to another process.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class PartClock:
         self._doubted_until_us = 0
 
     def restore(self, last: ClockReading | None) -> None:
-        """Continue from the reading of a cut; from the wall clock if there is none."""
+        """Resume from the reading of a cut, or from the wall clock if there is none."""
         wall_us, running_us = self._wall_us(), self._running_us()
         self._doubted = None
         if last is None:
@@ -63,11 +62,11 @@ class PartClock:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether it is yet to be found out how long no host ran."""
+        """Whether it is not known yet how long no host ran."""
         return self._doubted is not None
 
     def now_us(self) -> int:
-        """Return the time."""
+        """Return the time in microseconds."""
         running_us = self._running_us()
         if self._doubted is not None and running_us >= self._doubted_until_us:
             absent_us = self._wall_us() - self._doubted.wall_us
@@ -81,12 +80,12 @@ class PartClock:
         return self.now_us() / 1e6
 
     def reading(self) -> ClockReading:
-        """Return what a cut keeps: while an absence is in doubt, where that began."""
+        """Return the reading for a cut; while an absence is in doubt, that of its beginning."""
         now_us = self.now_us()
         return self._doubted or ClockReading(now_us, self._wall_us())
 
     def on_wall_s(self, part_us: int) -> float:
-        """Return when it is, or was, that time, in seconds of the wall clock."""
+        """Convert a time of this clock to seconds of the wall clock."""
         return self._wall() - (self.now_us() - part_us) / 1e6
 
     def _wall_us(self) -> int:

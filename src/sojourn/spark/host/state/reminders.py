@@ -1,10 +1,10 @@
-"""Reminders of keys: asked for with an answer, and records of their own once they are due.
+"""Reminders of keys: set with an answer, and records of their own once they are due.
 
-A reminder is the root of what comes of it. Roots are told apart by partition and offset
+A reminder is a root, from which records derive. Roots are identified by partition and offset
 (`sojourn.spark.wire.repetitions`), so each operator has a partition of reminders. The offset is
-the number of the reminder, counted when it is due: numbers rise whatever clocks do, and one
-that is pending has none yet. Its id depends on neither: a record that is processed again asks
-for the same reminder.
+the number of the reminder, assigned when it is due: numbers rise even if clocks do not, and a
+pending reminder has none. The id depends on neither, so a record that is processed again sets
+the same reminder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ __all__ = ["Reminders", "reminder_name"]
 
 
 class _Pending(msgspec.Struct, array_like=True, frozen=True):
-    """A reminder that is not due yet: its id, and what it has of the record that asked."""
+    """A reminder that is not due yet: its id and note, and fields of the record that set it."""
 
     name: str
     key: str
@@ -37,15 +37,15 @@ class _Pending(msgspec.Struct, array_like=True, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Pending).decode
 
-# Records made in one step: the event loop is busy with so many for a few milliseconds.
+# Records made in one step, which keeps the event loop busy for a few milliseconds.
 _AT_ONCE = 250
 
 
 class Reminders:
-    """What is to be called for keys of operators, by the *clock* of the part.
+    """The pending reminders of a part's operators, which are due by its *clock*.
 
-    *marked* are the names that the partitions of operators have in ids. Changes are yielded;
-    each is to be made before the next is asked for.
+    *marked* has the topic name of reminders, as it appears in ids, by operator. Methods yield
+    changes; the caller must apply each before it takes the next.
     """
 
     def __init__(
@@ -63,16 +63,16 @@ class Reminders:
 
     @property
     def next_us(self) -> int | None:
-        """When to look for what is due; None where nobody can ask, or no cut was restored."""
+        """When to call `due` next; None if no operator has reminders, or none was restored."""
         if not self._known:
             return None
         return min((schedule.next_us for schedule in self._schedules.values()), default=None)
 
     def restore(self, numbers: Mapping[Partition, int]) -> None:
-        """Begin again with what the state has, after a cut with these numbers.
+        """Load the schedules from the restored state, with the next numbers of the cut.
 
-        An operator that has none begins with the time. So it is above what it had if it was
-        removed once, and is back.
+        An operator without a number begins with the wall time in microseconds, which exceeds
+        its earlier numbers if it was removed from the application and added again.
         """
         for schedule in self._schedules.values():
             schedule.forget()
@@ -80,18 +80,18 @@ class Reminders:
         self._numbers, self._known = {**begun, **numbers}, True
 
     def entered(self, root: Root) -> None:
-        """Take note of a root that has entered after the cut; it may be a reminder."""
+        """Advance the number of its partition past a root that the log has, if a reminder."""
         if (number := self._numbers.get(root.partition)) is not None:
             self._numbers[root.partition] = max(number, root.offset + 1)
 
     def numbers(self) -> dict[Partition, int]:
-        """Return the number, by partition, that comes next: all before it are done or open."""
+        """Return the next number by partition; all reminders before it are done or open."""
         return dict(self._numbers)
 
     def asked(
         self, operator: str, record: Record, reminders: Sequence[tuple[float, str]]
     ) -> Iterator[Change]:
-        """Yield the changes that keep the reminders that came of a record, from now on."""
+        """Yield the changes that save the reminders that a record has set."""
         if record.key is None or not reminders:
             return
         began_us = self._clock.now_us()
@@ -106,10 +106,10 @@ class Reminders:
             self._schedules[operator].added(due, content)
 
     def due(self) -> Iterator[tuple[Change, OpenRecord]]:
-        """Yield records of what is due, the earliest first, with the change that it means.
+        """Yield reminders that are due as records, each with the change that removes it.
 
-        If many are due these are some of each operator, and *next_us* is over until the rest is
-        asked for. Nothing before a cut was restored: it is not known what is pending.
+        Of many that are due, each operator yields its earliest, and `next_us` stays in the
+        past until the rest is taken. Before a cut was restored nothing is known to be pending.
         """
         if not (self._known and self._schedules):
             return
@@ -143,7 +143,7 @@ class Reminders:
 
 
 def reminder_name(topic: str, asking: str, number: int) -> str:
-    """Return the id of the reminder of that *number* that a record asks for.
+    """Return the id of reminder *number* of those that the record *asking* sets.
 
     >>> reminder_name("count@reminders", "lines/0/7.split.2", 0)
     'count@reminders/24ef305dca7ddfcd3dcf06009c90deae'

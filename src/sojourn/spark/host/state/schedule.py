@@ -1,7 +1,7 @@
-"""What is due when: kept among the states of keys, so that it is in every cut and in the log.
+"""Timers: kept as states of keys, so that they are in every cut and in the log.
 
-The names of such states begin with the time, and they are kept in that order. So what is due
-soon is found without looking at the rest, of which there may be millions.
+The keys of these states begin with the due time, and are kept in order. So the next timers are
+found without reading the rest, of which there may be millions.
 """
 
 from heapq import heappop, heappush
@@ -10,17 +10,17 @@ from sojourn.spark.host.state.keyed_state import KeyedState
 
 __all__ = ["Schedule", "due_of", "entry"]
 
-# What is due within this time is in memory, if it is not too much.
+# Entries due within this time are loaded into memory, up to `_MOST` of them.
 _WINDOW_US = 10_000_000
-# Looked up again so long before the end of what is in memory.
+# The next entries are loaded this long before the end of the window.
 _AHEAD_US = 1_000_000
-# Looked up at a time: the event loop of the host waits for it.
+# Entries loaded at a time: the event loop of the host waits meanwhile.
 _MOST = 1000
 _DIGITS = 17
 
 
 def entry(due_us: int, name: str) -> str:
-    """Return the name of a state that is due then.
+    """Return the key of an entry that is due at a time.
 
     >>> entry(1_700_000_000_000_000, "a")
     '01700000000000000 a'
@@ -29,43 +29,42 @@ def entry(due_us: int, name: str) -> str:
 
 
 def due_of(due: str) -> int:
-    """Return when an entry is due."""
+    """Return the time at which an entry is due."""
     return int(due[:_DIGITS])
 
 
 class Schedule:
-    """Entries of one *name*, of which those that are due next are in memory.
+    """The entries under one *name*, with those that are due next in memory.
 
-    An entry is added, and removed, by whoever changes the state of that name; so each is
-    returned once, as being due, and not forgotten before that is on disk.
+    The caller adds and removes entries in the state of that name. So each entry is returned
+    as due once, and survives a crash until its removal is logged.
     """
 
     def __init__(self, state: KeyedState, name: str, *, most: int = _MOST) -> None:
         self._state, self.name, self._most = state, name, most
         self._near: list[tuple[str, bytes]] = []
-        self._upto = ""  # all before that are in memory
+        self._upto = ""  # all entries before this one are in memory
 
     @property
     def next_us(self) -> int:
-        """When to ask for what is due: for the first in memory, or for what is after it."""
+        """When to call `due` next: at the first entry in memory, or to load more of them."""
         if self._near:
             return due_of(self._near[0][0])
         return due_of(self._upto) if self._upto else 0
 
     def forget(self) -> None:
-        """Begin again with what the state has."""
+        """Drop the entries in memory, to load them from the state again."""
         self._near, self._upto = [], ""
 
     def added(self, due: str, content: bytes) -> None:
-        """Take note of a new entry."""
+        """Keep a new entry in memory if it is due within the window."""
         if due < self._upto:
             heappush(self._near, (due, content))
 
     def due(self, now_us: int) -> tuple[str, bytes] | None:
-        """Return an entry that is due, the earliest first.
+        """Take an entry that is due, the earliest first, and load more if necessary.
 
-        None if there is no other in memory, and none among those that follow: more may be due,
-        if *next_us* says so.
+        None if no loaded entry is due; more may be due if `next_us` is not in the future.
         """
         if not self._is_due(now_us) and self._upto <= entry(now_us + _AHEAD_US, ""):
             self._look_ahead(now_us)

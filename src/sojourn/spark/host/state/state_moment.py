@@ -1,4 +1,4 @@
-"""The states of all keys of a part as of one moment, whatever is written meanwhile."""
+"""A consistent snapshot of all states of a part."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ __all__ = ["StateMoment"]
 
 @dataclass(frozen=True, slots=True)
 class StateMoment:
-    """States that are *stored*, by operator, with all changes up to batch *merged*.
-
-    What has *changed* since then comes before them.
-    """
+    """The states of a part as of one moment, unaffected by concurrent writes."""
 
     changed: Delta
+    """Changes that are not in the store; they override it."""
     merged: int
+    """The last batch whose changes are in the store."""
     stored: Callable[[str], Iterable[tuple[str, bytes]]]
+    """Returns the keys and states of an operator in the store."""
 
     def states(self, operator: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the keys of an operator, with the state of each.
+        """Yield the keys and states of an operator.
 
         >>> stored = [("a", b"1"), ("b", b"1"), ("c", b"1")]
         >>> moment = StateMoment({"n": {"a": b"2", "b": b""}}, 3, lambda _: stored)
