@@ -1,1 +1,1 @@
-"""The host of a part: its queues, open records and states, and who gets which record."""
+"""The host of a part: its queues, open records and states, and its processors."""

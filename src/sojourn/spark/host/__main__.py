@@ -1,6 +1,6 @@
-"""`python -m sojourn.spark.host PART`: the host of a part; its settings come as JSON on stdin.
+"""`python -m sojourn.spark.host PART`: the host of a part, with its settings as JSON on stdin.
 
-The name is for people who look at processes.
+The argument only identifies the process for humans.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What a host counts between two reports: service and waiting times, bytes, traces."""
+"""Counters of a host between two reports: service and waiting times, bytes, traces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from sojourn.spark.wire.tracing import Trace
 
 __all__ = ["Counters"]
 
-# While nobody asks for them: some 100 a second come, and the loop asks every few seconds.
+# Kept between two reports: about 100 come per second, and the loop asks every few seconds.
 _MOST_TRACES = 20_000
 
 
 @dataclass(slots=True)
 class Counters:
-    """Counts of an *operator* from *since_s* on. Traces that had no room are *untold*.
+    """Counters of an operator since the last report.
 
-    Processors are counted by number: a name for each record would cost more than the counting.
+    Processors are keyed by number: a name for each record would cost more than the counting.
 
     >>> counters = Counters("a", since_s=100.0)
     >>> counters.arrived(Record("lines/0/7.split.0", b"four", "words"), 100.5, inner=True)
@@ -31,16 +31,19 @@ class Counters:
 
     operator: str
     since_s: float
+    """When these counts began."""
     untold: int = 0
+    """Traces dropped for lack of room."""
     _processors: dict[int, ProcessorReport] = field(default_factory=dict)
     _arrivals: dict[int, int] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
     _transfers: tuple[int, float] = (0, 0.0)
+    """Number of transfers, and the sum of their times."""
     _traces: list[Trace] = field(default_factory=list)
     _hot_key: HotKeyCounter = field(default_factory=HotKeyCounter)
 
     def arrived(self, record: Record, at_s: float, *, inner: bool) -> None:
-        """Count a record that came; *inner* if from another operator of the part."""
+        """Count a record that arrived; *inner* if from another operator of the part."""
         if inner:
             number = int(at_s / BIN_S)
             self._arrivals[number] = self._arrivals.get(number, 0) + 1
@@ -49,11 +52,11 @@ class Counters:
             self._hot_key.count(record.key)
 
     def passed(self, stream: str, size_bytes: int) -> None:
-        """Count what came from a stream, or went to it."""
+        """Count bytes that a stream has carried to or from the operator."""
         self._bytes[stream] = self._bytes.get(stream, 0) + size_bytes
 
     def processor(self, number: int) -> ProcessorReport:
-        """Return the report of a processor, to count in until it is taken."""
+        """Return the mutable report of a processor, valid until `taken`."""
         report = self._processors.get(number)
         if report is None:
             name = f"{self.operator}-{number}"
@@ -61,12 +64,12 @@ class Counters:
         return report
 
     def transferred(self, took_s: float) -> None:
-        """Count a record that waited for nothing but its way here."""
+        """Count the transfer time of a record that found an idle processor."""
         number, sum_s = self._transfers
         self._transfers = number + 1, sum_s + took_s
 
     def traced(self, trace: Trace) -> None:
-        """Keep what is told of a followed root, if there is room."""
+        """Keep a trace, if there is room."""
         if len(self._traces) < _MOST_TRACES:
             self._traces.append(trace)
         else:
@@ -80,9 +83,9 @@ class Counters:
         memory: Mapping[int, int],
         nodes: Mapping[int, str] | None = None,
     ) -> OperatorTally:
-        """Return what was counted, and begin anew.
+        """Return the counts, and reset them.
 
-        *memory* is that of processors there are, *nodes* are those that they are on.
+        *memory* has the memory of each running processor, and *nodes* the node of each.
         """
         on = nodes or {}
         for number, size_bytes in memory.items():

@@ -1,4 +1,4 @@
-"""Errors of a function for the log of its operator: each kind once, and how often it came."""
+"""Deduplicated errors for the log of an operator: each kind once, then its count per minute."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ class _ErrorKind:
 
 @dataclass(slots=True)
 class ErrorLog:
-    r"""Errors seen, of at most so many kinds: raised by the same line, or told as the same.
+    r"""Errors seen, by kind: raised at the same line, or without traceback the same message.
 
     >>> log = ErrorLog()
     >>> log.seen("ValueError: bad 1", "File a, line 1\nValueError: bad 1", "lines/0/7")
@@ -29,10 +29,11 @@ class ErrorLog:
     most_kinds: int = 100
     _kinds: dict[str, _ErrorKind] = field(default_factory=dict)
     _others: int = 0
+    """Errors of kinds beyond *most_kinds* since the last report."""
     _told_s: float | None = None
 
     def seen(self, error: str, traceback: str, record: str) -> str:
-        """Return what to log of an error: nothing if one of its kind was logged."""
+        """Return the log entry of an error; empty if its kind was logged already."""
         name = _kind(error, traceback)
         if (kind := self._kinds.get(name)) is not None:
             kind.more += 1
@@ -45,7 +46,7 @@ class ErrorLog:
         return f"{told}\n{traceback}" if traceback else told
 
     def repeated(self, now_s: float) -> list[str]:
-        """Return, once a minute, how often errors came that were not logged."""
+        """Return, once a minute, the counts of errors that were not logged."""
         if self._told_s is None:
             self._told_s = now_s
         if now_s - self._told_s < _EVERY_S:
@@ -61,7 +62,7 @@ class ErrorLog:
 
 
 def _kind(error: str, traceback: str) -> str:
-    """Return what errors of a kind have in common: their message may name the record."""
+    """Return the type and stack of an error, without the message, which may name the record."""
     frames = [line for line in traceback.splitlines() if line.lstrip().startswith("File ")]
     if not frames:
         return error[:500]

@@ -1,7 +1,7 @@
-"""Relays and agents that have gone silent: their machine may have vanished without a word.
+"""Heartbeat timeouts of relays and agents, whose machines may vanish without a message.
 
 Only time in which the host was listening counts. A host that was suspended, or whose event loop
-was blocked, has heard of nobody, and then finds the heartbeats of all in its buffers.
+was blocked, has received nothing, and then finds all heartbeats in its buffers.
 """
 
 from collections.abc import Hashable
@@ -11,12 +11,12 @@ __all__ = ["Heartbeats"]
 
 Sender = TypeVar("Sender", bound=Hashable)
 
-# What one look at the clock may add: looks are a quarter of a second apart.
+# The most that one check may add to the listening time; checks are a quarter second apart.
 _MOST_S = 1.0
 
 
 class Heartbeats(Generic[Sender]):
-    """When each sender was heard last; one that is silent for *timeout_s* is lost.
+    """The last heartbeat of each sender; one that is silent for *timeout_s* is lost.
 
     >>> heartbeats = Heartbeats[int](timeout_s=2.0)
     >>> heartbeats.begin(1)
@@ -29,23 +29,23 @@ class Heartbeats(Generic[Sender]):
         self._heard_s: dict[Sender, float] = {}
         self._looked_s: float | None = None
         self.listened_s = 0.0
-        """For how long the host was listening by the last look."""
+        """How long the host was listening, as of the last check."""
 
     def begin(self, sender: Sender) -> None:
-        """Expect to hear of a sender from now on."""
+        """Watch a sender from now on."""
         self._heard_s[sender] = self.listened_s
 
     def heard(self, sender: Sender) -> None:
-        """Take note that anything came from a sender."""
+        """Record a sign of life of a sender, if it is watched."""
         if sender in self._heard_s:
             self._heard_s[sender] = self.listened_s
 
     def end(self, sender: Sender) -> None:
-        """Expect nothing more of a sender."""
+        """Stop watching a sender."""
         self._heard_s.pop(sender, None)
 
     def silent(self, now_s: float) -> list[Sender]:
-        """Return the senders that are lost by now; to be called several times a second."""
+        """Return the senders that have timed out; call this several times a second."""
         if self._looked_s is not None:
             self.listened_s += min(_MOST_S, now_s - self._looked_s)
         self._looked_s = now_s

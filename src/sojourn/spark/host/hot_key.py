@@ -1,4 +1,4 @@
-"""Which key is the most frequent, and which part of the records has it, in little memory."""
+"""The most frequent key and its share of the records, in bounded memory."""
 
 from dataclasses import dataclass, field
 
@@ -12,9 +12,9 @@ _LONGEST = 60
 
 @dataclass(slots=True)
 class HotKeyCounter:
-    """Counts keys as Misra and Gries do (1982): at least all that *most* keys may have.
+    """Counts keys by the algorithm of Misra and Gries (1982), with *most* counters.
 
-    A key of which there are n is counted between n - N/most and n times, N being all.
+    A key that occurs n times is counted between n - N/most and n times, of N in all.
 
     >>> hot = HotKeyCounter()
     >>> for key in "abacad":
@@ -28,7 +28,7 @@ class HotKeyCounter:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, key: str) -> None:
-        """Count a record."""
+        """Count a record with this key."""
         self._all += 1
         if key in self._counts or len(self._counts) < self.most:
             self._counts[key] = self._counts.get(key, 0) + 1
@@ -37,14 +37,14 @@ class HotKeyCounter:
 
     @property
     def part(self) -> float:
-        """The part of all that have the most frequent key; 0 where there are none."""
+        """Share of the records with the most frequent key; 0 before the first."""
         return max(self._counts.values(), default=0) / max(1, self._all)
 
     @property
     def key(self) -> str:
-        """The most frequent key, as it is read best and shortened; empty where there is none.
+        """The most frequent key, readable and shortened; empty if there is none.
 
-        Keys are JSON lists of columns: that of one column of text is the text in quotes.
+        Keys are JSON lists of columns; one of a single text column is shown as text in quotes.
         """
         key = max(self._counts, key=lambda key: self._counts[key], default="")
         try:

@@ -1,8 +1,8 @@
-"""The relays of a part: their connections, and what they are told.
+"""The connections of a part's relays, with batching of results and credit.
 
 A result that leaves alone costs a transfer to Spark and a request to Kafka. So once results
-leave in close succession they wait a moment for others, and so does credit. At low rates
-nothing waits, and at high rates the time that is saved is worth more.
+leave in close succession, they wait a moment for others, and so does credit. At low rates
+nothing waits; at high rates batching saves more time than it costs.
 """
 
 import asyncio
@@ -21,36 +21,36 @@ from sojourn.spark.wire.relay import DeadLetter, Ends, Failed, Grant, Results
 __all__ = ["GATHER_S", "RelayWriter", "Relays"]
 
 GATHER_S = 0.004
-"""What leaves within so much time leaves together."""
-# Two that left within so much time are a succession: more will follow.
+"""Minimum time between two sends while results leave in close succession."""
+# Results are in close succession if the last two sends were within this time.
 _SUCCESSION_S = 3 * GATHER_S
-# If fewer records wait, telling relays of them takes longer than they do.
+# If fewer records wait, sending their end offsets takes longer than processing them.
 _MANY = 50
-# What leaves again from a long log waits there until relays have read the rest of this.
+# A replay from the log pauses while a relay has more bytes to read than this.
 _MOST_UNSENT = 8 << 20
 
 
 class RelayWriter(Protocol):
-    """Our end of a connection to a relay."""
+    """The host's end of a connection to a relay."""
 
     def write(self, data: bytes, /) -> None:
-        """Send something."""
+        """Buffer data, and send it without waiting."""
         ...
 
     def is_closing(self) -> bool:
-        """Tell whether nothing is sent any more."""
+        """Return whether the connection is closed or closing."""
         ...
 
     def close(self) -> None:
-        """End it, once all is sent."""
+        """Close the connection once all data is sent."""
         ...
 
     def abort(self) -> None:
-        """End it now."""
+        """Close the connection immediately, and drop unsent data."""
         ...
 
     def unsent_bytes(self) -> int:
-        """Return how much the relay has not taken yet."""
+        """Return the number of buffered bytes."""
         ...
 
 
@@ -62,17 +62,17 @@ class Relays:
         self._results: dict[int, Results] = {}
         self._credit: dict[int, int] = {}
         self._number = 0
-        self._sent_s = (-inf, -inf)  # the last but one, and the last
+        self._sent_s = (-inf, -inf)  # times of the last but one and the last send of results
         self._timer: asyncio.TimerHandle | None = None
 
     def came(self, writer: RelayWriter) -> int:
-        """Return the number of a relay that has just connected."""
+        """Add a relay that has just connected, and return its number."""
         self._number += 1
         self._writers[self._number] = writer
         return self._number
 
     def left(self, relay: int) -> None:
-        """Close a connection, and forget what it was to be told."""
+        """Close the connection of a relay, and drop the messages for it."""
         self._results.pop(relay, None)
         self._credit.pop(relay, None)
         if (writer := self._writers.pop(relay, None)) is not None:
@@ -80,13 +80,13 @@ class Relays:
 
     @property
     def are_behind(self) -> bool:
-        """Whether one of them has much to read."""
+        """Whether a relay has much unread data."""
         return any(each.unsent_bytes() > _MOST_UNSENT for each in self._writers.values())
 
     def drop(self, relay: int, reason: str) -> None:
-        """Refuse a relay that is lost, if it hears that; what it was to be told may be much.
+        """Refuse a lost relay, and abort its connection, whose unsent data may be large.
 
-        It fails at the end of its connection as well, whenever it notices that.
+        If the refusal does not arrive, the relay fails at the end of its connection.
         """
         self._results.pop(relay, None)
         self._credit.pop(relay, None)
@@ -95,7 +95,7 @@ class Relays:
             writer.abort()
 
     def hand_over(self, over: HandOver) -> None:
-        """Let a result leave, soon after the next `send`."""
+        """Add a result to the next batch, which leaves soon after the next `send`."""
         results = self._results.get(over.relay)
         if results is None:
             results = self._results[over.relay] = Results([], [])
@@ -106,11 +106,11 @@ class Relays:
             results.records.append((result, root, over.floor))
 
     def grant(self, relay: int, number: int) -> None:
-        """Let a relay pass on *number* more, soon after the next `send`."""
+        """Add credit for *number* rows, which a relay gets soon after the next `send`."""
         self._credit[relay] = self._credit.get(relay, 0) + number
 
     def send(self) -> None:
-        """Tell relays what has gathered: now, or a moment after what was told before."""
+        """Send the results and credit gathered: now, or `GATHER_S` after the last send."""
         if self._timer is not None or not (self._results or self._credit):
             return
         before_s, last_s = self._sent_s
@@ -124,9 +124,9 @@ class Relays:
     def tell_ends(
         self, ends: Mapping[str, Mapping[int, int]], taken: Mapping[Partition, int]
     ) -> None:
-        """Tell relays where partitions end of which many records were not *taken* yet.
+        """Send relays the end offsets of partitions with many records not *taken* yet.
 
-        Then Spark lets their records come to relays together.
+        Then Spark delivers their records to relays in batches.
         """
         known = ((place, ends.get(place[0], {}).get(place[1], 0)) for place in taken)
         waiting = [(place, end) for place, end in known if end - taken[place] > _MANY]
@@ -135,12 +135,12 @@ class Relays:
                 self._write(relay, Ends(waiting))
 
     def say(self, relay: int, message: msgspec.Struct) -> None:
-        """Tell a relay something, after all that was to be told before."""
+        """Send a message to a relay, after everything that has gathered."""
         self._send_now()
         self._write(relay, message)
 
     def say_to_all(self, message: msgspec.Struct) -> None:
-        """Tell all relays something, after all that was to be told before."""
+        """Send a message to all relays, after everything that has gathered."""
         for relay in self._writers:
             self.say(relay, message)
 
@@ -155,7 +155,7 @@ class Relays:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._results:  # credit is cheap, and comes a moment before the first result
+        if self._results:  # credit alone does not count: it often precedes the first result
             self._sent_s = self._sent_s[1], monotonic()
         for relay, number in self._credit.items():
             self._write(relay, Grant(number))

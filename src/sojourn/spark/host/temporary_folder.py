@@ -1,4 +1,4 @@
-"""The temporary folder of an application whose process was killed."""
+"""Removal of the temporary folder of an application whose process was killed."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from time import monotonic
 
 __all__ = ["remove_after"]
 
-# Java needs a moment to notice that it is not wanted any more, and may write until then.
+# Java needs a moment to notice the end of its parent, and may write files until then.
 _REMOVE_FOR_S, _REMOVE_EVERY_S = 3.0, 0.1
 _GONE_WITHIN_S = 10.0
 
@@ -20,9 +20,9 @@ async def remove_after(
     within_s: float = _GONE_WITHIN_S,
     for_s: float = _REMOVE_FOR_S,
 ) -> None:
-    """Remove *folder* if the process that started this one is gone, or goes *within_s*.
+    """Remove *folder* if the process *parent* is gone, or ends *within_s*.
 
-    Remove again, *for_s*, whatever is written there meanwhile.
+    Keep removing it *for_s*, because files may still be written there.
     """
     if not await _gone(parent, within_s):
         return
@@ -33,9 +33,9 @@ async def remove_after(
 
 
 async def _gone(parent: int, within_s: float) -> bool:
-    """Return whether the process that started this one is gone, or goes *within_s*.
+    """Return whether the parent process is gone, or ends *within_s*.
 
-    The connections of one that is killed break a moment before.
+    The connections of a killed process break a moment before it is gone.
     """
     until_s = monotonic() + within_s
     while monotonic() < until_s:

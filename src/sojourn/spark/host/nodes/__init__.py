@@ -1,1 +1,1 @@
-"""Agents of nodes, as a host reaches them."""
+"""Connections of a host to the agents of nodes."""

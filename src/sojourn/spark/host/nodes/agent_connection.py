@@ -1,4 +1,4 @@
-"""The connection of an agent, as a host has it: processors there, clock offset, and load."""
+"""The host's connection to an agent: the processors of its node, its clock offset and load."""
 
 import asyncio
 from collections import deque
@@ -26,13 +26,13 @@ from sojourn.spark.wire.record import Record
 
 __all__ = ["ClockOffset", "Connection", "Exchange"]
 
-# Questions are asked every second: few enough that clocks do not drift apart meanwhile, and
-# enough that one of them met nobody else on its way. NTP keeps as many.
+# Exchanges kept, one per second: few enough that clocks hardly drift meanwhile, and enough that
+# one of them was not delayed on the network. NTP keeps as many.
 _KEPT = 8
 
 
 class Connection:
-    """What an agent is told by way of *writer*, for the processors of *operators*."""
+    """The connection to an agent, which runs processors of *operators* on its node."""
 
     def __init__(self, writer: asyncio.StreamWriter, operators: Iterable[str]) -> None:
         self._writer = writer
@@ -43,7 +43,7 @@ class Connection:
         }
 
     def tell(self, message: msgspec.Struct) -> None:
-        """Tell the agent something, if it is still there."""
+        """Send a message to the agent, if the connection is still open."""
         if self._writer.is_closing():
             return
         frame = framed(message)
@@ -52,22 +52,22 @@ class Connection:
         self._writer.write(frame)
 
     def abort(self) -> None:
-        """End the connection now: nobody reads what is still to be sent."""
+        """Close the connection immediately, and drop unsent data."""
         self._writer.transport.abort()
 
     def close(self) -> None:
-        """Let the agent know that nobody hears it any more."""
+        """Close the connection once all data is sent."""
         self._writer.close()
 
-    # -- how the node is ------------------------------------------------------------------
+    # -- state of the node ------------------------------------------------------------------
 
     def said(self, message: Said, size_bytes: int) -> None:
-        """Count what a processor says, in so many bytes."""
+        """Count the traffic of a message from a processor."""
         if isinstance(message.message, Done):
             self._traffic.got(message.message.results, size_bytes)
 
     def used(self, usage: Usage) -> None:
-        """Take note of what a node uses, which it tells every second; and ask for its time."""
+        """Store the resource usage that the agent sends every second; then ask for its time."""
         self._usage = usage
         for name, used in usage.memory.items():
             self.groups[name].used = used
@@ -75,7 +75,7 @@ class Connection:
         self.tell(AskClock(time()))
 
     def clock_is(self, told: ClockIs) -> None:
-        """Take note of the time that a node has told just now."""
+        """Add an answer to `AskClock` to the clock offset."""
         self._clock.seen(
             Exchange(
                 asked_s=told.asked_s,
@@ -87,7 +87,7 @@ class Connection:
 
     @property
     def state(self) -> NodeState:
-        """How the node is at the moment."""
+        """Latest measurements of the node: clock, memory, cores and traffic."""
         best, usage = self._clock.best, self._usage
         to_per_s, back_per_s = self._traffic.per_s
         return NodeState(
@@ -108,42 +108,41 @@ class Connection:
 
 
 class _RemoteProcesses:
-    """What is asked of them is *told* to the agent of their node."""
+    """The processors of an operator on another node: forwards requests to its agent."""
 
     def __init__(self, operator: str, tell: Callable[[msgspec.Struct], None]) -> None:
         self._operator, self._tell = operator, tell
         self.used: Mapping[int, int] = {}
 
     def start(self, number: int) -> None:
-        """Start a processor; the station is told whether that succeeded."""
+        """Start a processor; the station gets `Ready`, or `died` is called."""
         self._tell(Start(self._operator, number))
 
     def give(
         self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
     ) -> None:
-        """Let a processor work on records, with the *states* of their keys."""
+        """Send records to a processor, with the *states* of their keys."""
         self._tell(Assign(self._operator, number, Assignment(list(records), states)))
 
     def let_go(self, number: int) -> None:
-        """End a processor that has nothing to do."""
+        """End an idle processor."""
         self._tell(LetGo(self._operator, number))
 
     def kill(self, number: int, reason: str) -> None:
-        """End a processor whatever it does."""
+        """Kill a processor, even a busy one."""
         self._tell(Kill(self._operator, number, reason))
 
     def memory(self) -> Mapping[int, int]:
-        """Return the memory of each processor in bytes, as the agent told it last."""
+        """Return the memory of each processor in bytes, as last reported by the agent."""
         return self.used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A question and its answer: *asked* and *came* by our clock, *heard* and *told* by theirs.
+    """A request for the time and its answer, with four timestamps, as in NTP.
 
-    As in NTP, an exchange has four times, two of each clock. If the ways there and back took
-    the same time, it tells the difference of the clocks exactly; it is never wrong by more than
-    half of the round trip. Of a few exchanges, that with the shortest round trip is the best.
+    If both directions took the same time, the offset is exact; its error is at most half the
+    round trip. So of several exchanges, the one with the shortest round trip is the best.
 
     >>> exchange = Exchange(asked_s=10.0, heard_s=15.25, told_s=15.5, came_s=11.0)
     >>> exchange.round_trip_s, exchange.offset_s
@@ -151,28 +150,32 @@ class Exchange:
     """
 
     asked_s: float
+    """When the request was sent, by the local clock."""
     heard_s: float
+    """When it was received, by the remote clock."""
     told_s: float
+    """When the answer was sent, by the remote clock."""
     came_s: float
+    """When it was received, by the local clock."""
 
     @property
     def round_trip_s(self) -> float:
-        """The time on the way, there and back; negative if a clock has jumped meanwhile."""
+        """Round-trip time on the network; negative if a clock has jumped meanwhile."""
         return (self.came_s - self.asked_s) - (self.told_s - self.heard_s)
 
     @property
     def offset_s(self) -> float:
-        """How far their clock is ahead of ours."""
+        """How far the remote clock is ahead of the local one."""
         return ((self.heard_s - self.asked_s) + (self.told_s - self.came_s)) / 2
 
     def agrees_with(self, other: "Exchange") -> bool:
-        """Tell whether one offset can be that of both: each is wrong by half its round trip."""
+        """Return whether both can have the same offset: each may err by half its round trip."""
         apart_s = abs(self.offset_s - other.offset_s)
         return apart_s <= (self.round_trip_s + other.round_trip_s) / 2
 
 
 class ClockOffset:
-    """The clock offset of another machine: the best of the last exchanges with it.
+    """The clock offset of another machine, by the best of the last exchanges with it.
 
     >>> clock = ClockOffset()
     >>> clock.seen(Exchange(asked_s=10.0, heard_s=15.25, told_s=15.5, came_s=11.0))
@@ -185,10 +188,10 @@ class ClockOffset:
         self._last: deque[Exchange] = deque(maxlen=_KEPT)
 
     def seen(self, exchange: Exchange) -> None:
-        """Take in an exchange.
+        """Add an exchange.
 
-        One during which a clock went back tells nothing. After one that contradicts what is
-        known, a clock has been set, and what was seen before is of no use.
+        It is ignored if a clock went back during it. If it contradicts the best exchange, a
+        clock has been set, and earlier exchanges are dropped.
         """
         if exchange.round_trip_s < 0:
             return
@@ -198,5 +201,5 @@ class ClockOffset:
 
     @property
     def best(self) -> Exchange | None:
-        """The exchange with the shortest round trip; None if there was none."""
+        """The exchange with the shortest round trip; None before the first."""
         return min(self._last, key=lambda each: each.round_trip_s, default=None)

@@ -1,4 +1,4 @@
-"""The nodes on which a host has processors: the connections of their agents."""
+"""The nodes on which a host can run processors: the connections of their agents."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,25 +27,25 @@ from sojourn.spark.wire.node_state import NodeState
 __all__ = ["NodeDecider", "Nodes"]
 
 _CHUNK = 1 << 16
-# An agent introduces itself at once.
+# An agent sends its hello immediately, so this is generous.
 _HELLO_S = 10.0
 _decode = msgspec.msgpack.Decoder(FromAgent).decode
 
 
 class NodeDecider(Protocol):
-    """Who decides what is done when nodes come and go."""
+    """Decides what happens when nodes connect and are lost."""
 
     def node_came(self, hello: AgentHello) -> None:
-        """Start processors on a node, if they are wanted there."""
+        """Handle a node that has connected."""
 
     def node_left(self, node: str, *, silent: bool) -> None:
-        """Let others do what was under way on a node, which may be *silent* and not gone."""
+        """Handle the loss of a node; *silent* if it timed out, and may still be alive."""
 
 
 class Nodes:
-    """Agents by the name of their node, for the *stations* of a *part*.
+    """The connected agents by node, for the *stations* of a *part*.
 
-    An agent says every second that it lives; one that is silent for *timeout_s* is lost.
+    An agent sends a heartbeat every second; after *timeout_s* without one its node is lost.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Nodes:
 
     @property
     def states(self) -> dict[str, NodeState]:
-        """How nodes are, by name."""
+        """State of each node, by name."""
         return {name: connection.state for name, connection in self._connections.items()}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Hear an agent until it is gone."""
+        """Serve an agent until it disconnects."""
         connection, frames = None, Frames()
         node = ""
         try:
@@ -80,7 +80,7 @@ class Nodes:
                         self._heard(connection, message, PREFIX_BYTES + len(body))
         except (msgspec.MsgspecError, asyncio.CancelledError):
             pass
-        except Exception as error:  # noqa: BLE001 - before it is decided what its end means
+        except Exception as error:  # noqa: BLE001 - reported before the node's loss is decided
             report(error)
         finally:
             if connection is not None and self._is_heard(node, connection):
@@ -88,27 +88,27 @@ class Nodes:
             writer.close()
 
     def watch(self, now_s: float) -> None:
-        """Do without nodes that are silent; to be called several times a second."""
+        """Drop nodes whose heartbeats have timed out; call this several times a second."""
         for node in self._heartbeats.silent(now_s):
             self._connections[node].abort()
             self._left(node, silent=True)
 
     def check_kafka(self) -> None:
-        """Let all agents check again whether clients there reach Kafka."""
+        """Ask all agents to check again whether Kafka can be reached from their nodes."""
         for connection in self._connections.values():
             connection.tell(CheckKafka())
 
     def close(self) -> None:
-        """Close all connections, at which agents end their processors."""
+        """Close all connections; agents then end their processors."""
         for node in list(self._connections):
             self._connections.pop(node).close()
 
     def _is_heard(self, node: str, connection: Connection) -> bool:
-        """Tell whether an agent has not connected again meanwhile."""
+        """Return whether this is still the current connection of a node."""
         return self._connections.get(node) is connection
 
     def _came(self, hello: AgentHello, writer: asyncio.StreamWriter) -> Connection:
-        if hello.node in self._connections:  # it has lost it, and we have not noticed
+        if hello.node in self._connections:  # its old connection broke unnoticed
             self._left(hello.node)
         connection = Connection(writer, self._stations)
         jobs = {name: station.job for name, station in self._stations.items()}
@@ -143,9 +143,9 @@ class Nodes:
 
 
 async def _some(reader: asyncio.StreamReader, within_s: float | None) -> bytes:
-    """Return what an agent says; nothing if its connection is over, however it broke."""
+    """Return data from an agent; nothing if its connection was closed or has broken."""
     try:
         async with asyncio.timeout(within_s):
             return await reader.read(_CHUNK)
-    except OSError:  # also if it does not come in time
+    except OSError:  # includes the timeout
         return b""

@@ -1,7 +1,7 @@
-"""Where a host listens for other machines: who knows the secret comes in, others have to leave.
+"""The listener of a host for other machines, which admits only clients with the secret.
 
-A stranger is whoever has connected and not yet shown that it knows the secret. From the first
-moment there are only so many of them, also while they are still agreeing on encryption.
+A client is unauthenticated until it has proved that it knows the secret. The number of such
+clients is limited from the moment they connect, even during the TLS handshake.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from sojourn.spark.wire.encryption import HANDSHAKE_S
 __all__ = ["Door", "Serve"]
 
 Serve: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-"""What is done with a connection, until it ends."""
+"""Serves an authenticated connection until it ends."""
 
 _MOST_STRANGERS = 64
-# With too many files open, nobody can come in for a moment.
+# Seconds until the next attempt to accept, when too many files are open.
 _FULL_S = 1.0
 
 
 class Door:
-    """Listens at *end*, and lets each who knows the *secret* be served as it came for.
+    """Accepts connections at *end*, authenticates them, and serves each by its purpose.
 
-    With a *context*, all that is said is encrypted.
+    With a *context*, connections are encrypted.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Door:
         self._inside: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Let others in, until this is cancelled."""
+        """Accept connections until cancelled."""
         with self._end:
             while True:
                 try:
@@ -53,25 +53,26 @@ class Door:
                     await asyncio.sleep(_FULL_S)
                 else:
                     self._came(peer)
-                    await asyncio.sleep(0)  # however many come, others have their turn
+                    await asyncio.sleep(0)  # a flood of clients must not block the event loop
 
     def _came(self, peer: socket.socket) -> None:
         self._strangers[asyncio.create_task(self._met(peer))] = None
         if len(self._strangers) > _MOST_STRANGERS:
-            oldest = next(iter(self._strangers))  # who came to serve has shown it by now
+            # The oldest: a genuine client would have authenticated by now.
+            oldest = next(iter(self._strangers))
             del self._strangers[oldest]
             oldest.cancel()
 
     async def _met(self, peer: socket.socket) -> None:
-        """Serve who knows the secret; others learn nothing."""
+        """Authenticate a client, and serve it; a client that fails learns nothing."""
         task = asyncio.current_task()
         if task is None:
             return
         try:
             reader, writer = await self._connected(peer)
             purpose = await self._purpose(reader, writer)
-        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - of a stranger, anything
-            return  # it has no encryption, or was too slow; or the host ends
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - it may send anything
+            return  # no encryption, too slow, or the host ends
         finally:
             self._strangers.pop(task, None)
         if purpose is None:
@@ -79,7 +80,7 @@ class Door:
         self._inside.add(task)
         try:
             await self._serve[purpose](reader, writer)
-        except Exception as error:  # noqa: BLE001 - nobody else would see it
+        except Exception as error:  # noqa: BLE001 - this task is not awaited
             report(error)
         finally:
             self._inside.discard(task)
@@ -107,6 +108,6 @@ class Door:
             purpose = await admit(reader, writer, self._secret)
         finally:
             if purpose is None:
-                # at once: to close in order would be to wait for what it says
+                # Not `close`, which would wait for an unauthenticated client.
                 writer.transport.abort()
         return purpose

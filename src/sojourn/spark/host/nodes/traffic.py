@@ -1,6 +1,6 @@
-"""What goes over the connection to the agent of a node: bytes by stream, and lately per second.
+"""Traffic between a host and the agent of a node: bytes by stream, and recent rates.
 
-A frame is counted as a whole, so names, headers and states of keys are part of it.
+Frames are counted as a whole, so names, headers and states of keys are included.
 """
 
 from collections import deque
@@ -11,12 +11,12 @@ from sojourn.spark.wire.record import Record
 
 __all__ = ["Traffic"]
 
-# Marks are made every second: a rate is that of the last five.
+# One mark per second, so six of them give the rate of the last five seconds.
 _MARKS = 6
 
 
 class Traffic:
-    """Bytes *to* a node and *back* from it, by stream, since it has connected.
+    """Bytes by stream, to a node and back, since it connected.
 
     >>> traffic = Traffic()
     >>> traffic.mark(10.0)
@@ -40,7 +40,7 @@ class Traffic:
         _count(self.to, records, size_bytes)
 
     def got(self, results: Sequence[Result], size_bytes: int) -> None:
-        """Count a frame with *results*; one that has no record counts for no stream."""
+        """Count a frame with *results*; without outputs it counts for the stream `""`."""
         if len(results) == 1:
             outputs: Sequence[OutputRecord] = results[0].outputs
         else:
@@ -48,7 +48,7 @@ class Traffic:
         _count(self.back, outputs, size_bytes)
 
     def mark(self, now_s: float) -> None:
-        """Take note how much it was by now."""
+        """Record the totals, from which `per_s` derives rates."""
         self._marks.append((now_s, sum(self.to.values()), sum(self.back.values())))
 
     @property
@@ -64,7 +64,7 @@ class Traffic:
 def _count(
     total: dict[str, int], records: Sequence[Record | OutputRecord], size_bytes: int
 ) -> None:
-    """Add a frame to the stream of its records; to each its share if they are of several."""
+    """Add a frame to the stream of its records, or divide it if they are of several."""
     stream = records[0].stream if records else ""
     if len(records) > 1 and any(record.stream != stream for record in records):
         _divide(total, records, size_bytes)
@@ -75,10 +75,10 @@ def _count(
 def _divide(
     total: dict[str, int], records: Sequence[Record | OutputRecord], size_bytes: int
 ) -> None:
-    """Add a frame to streams in proportion to what their records carry; all of it is added."""
+    """Divide a frame among streams in proportion to their bytes, without a remainder."""
     carried: dict[str, int] = {}
     for record in records:
-        # one that carries nothing has a name, too
+        # An empty record counts too, because its name takes space.
         carried[record.stream] = carried.get(record.stream, 0) + 1 + record.size_bytes
     left, weights = size_bytes, sum(carried.values())
     for stream, weight in carried.items():

@@ -1,8 +1,8 @@
-"""States on disk: a store of all that Spark has committed, and files with what changed since.
+"""States on disk: an LMDB store of all committed changes, and files with the changes since.
 
-The store is mapped into memory, so a state is read in a microsecond or two, and pages that are
-in use stay in the system's cache. Each committed batch is one transaction. A cut records how
-far the store was: one that has less, or none, is refused. Each state has a checksum.
+The store is mapped into memory, so a state is read in a microsecond or two, and pages in use
+stay in the system's cache. Each merge is one transaction. A cut records the last batch and the
+size of the store: a store that has less is refused. Each state has a checksum.
 """
 
 import errno
@@ -32,17 +32,17 @@ from sojourn.spark.host.state.state_moment import StateMoment
 __all__ = ["GROUPS", "Replaced", "StateFiles"]
 
 Replaced: TypeAlias = Mapping[str, Iterable[tuple[str, bytes]]]
-"""The keys of operators, with the state of each."""
+"""Keys and states by operator."""
 GROUPS = 256
-"""Keys belong to so many groups; those of a group are neighbours in the store."""
+"""Number of groups of keys; the keys of a group are neighbours in the store."""
 
-# The most that a store may ever have; a file takes only what is in it.
+# Upper limit of a store's size; the file only takes the space of its content.
 _MOST_BYTES = 1 << 40
 _LONGEST_KEY = 511
-# More than LMDB's table of readers takes.
+# More than the size of LMDB's reader table.
 _LOCK_BYTES = 12 << 10
 _MERGED = b"\0merged"
-# Written at a time: while Python writes, the event loop of the host waits.
+# States written per call: the event loop of the host may wait that long for the GIL.
 _CHUNK = 500
 _CHECK = Struct("!I")
 _decode = msgspec.msgpack.Decoder(dict[str, dict[str, bytes]]).decode
@@ -52,20 +52,20 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(slots=True)
 class StateFiles:
-    """The files in *folder*: `store`, and `changed/BATCH-ATTEMPT` for each cut.
-
-    *readonly* leaves them to the process that writes them, which may go on.
-    """
+    """The files in *folder*: `store`, and `changed/BATCH-ATTEMPT` for each cut."""
 
     folder: Path
     readonly: bool = False
+    """Another process may be writing them."""
     _opened: lmdb.Environment | None = field(default=None, repr=False)
     _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _merged: int = -1  # at least so many batches, and so many bytes, must be in it
+    _merged: int = -1
+    """The store must have all batches up to this one."""
     _bytes: int = 0
+    """The store must have at least this size."""
 
     def expect(self, *, merged: int, store_bytes: int) -> None:
-        """Refuse a store that has less than this: it was replaced, truncated or removed."""
+        """Raise `BadFile` if the store has less: it was replaced, truncated or removed."""
         self._merged = max(self._merged, merged)
         self._bytes = max(self._bytes, store_bytes)
         if self._opened is not None:
@@ -73,15 +73,15 @@ class StateFiles:
             self._check_merged(self._opened)
 
     def extent(self) -> tuple[int, int]:
-        """Return up to which batch the store has all states at least, and its size in bytes."""
+        """Return the last batch that the store has for certain, and its size in bytes."""
         return self._merged, self._bytes
 
     def prepare(self) -> None:
-        """Open the store, which may take room; reading it then takes none."""
+        """Open the store, which may need disk space, so that reading it later needs none."""
         self._store()
 
     def merged(self) -> int:
-        """Return the last batch whose changes are in the store; -1 at the beginning."""
+        """Return the last batch whose changes are in the store; -1 if none is."""
         if self._missing:
             return -1
         with self._reading() as reading:
@@ -105,7 +105,7 @@ class StateFiles:
     def ordered(
         self, operator: str, start: str, end: str, most: int
     ) -> list[tuple[str, bytes]]:
-        """Return not more than *most* states of keys from *start* up to *end*, in order."""
+        """Return at most *most* states of keys from *start* up to *end*, in order."""
         if self._missing:
             return []
         first, last = _place(operator, start), _place(operator, end)
@@ -119,17 +119,18 @@ class StateFiles:
             ]
 
     def states(self, operator: str, cuts: Iterable[CutId] = ()) -> Iterator[tuple[str, bytes]]:
-        """Yield the keys of an operator, with the state of each, as of one moment.
+        """Yield the keys and states of an operator in a consistent snapshot.
 
-        That is the moment of the last of *cuts*, or a later one that is merged.
+        It is that of the last of *cuts*, or of a later cut that is merged already.
         """
         with self.moment(cuts) as moment:
             yield from moment.states(operator)
 
     @contextmanager
     def moment(self, cuts: Iterable[CutId] = ()) -> Iterator[StateMoment]:
-        """Yield the states of all operators as of one moment, which is that of `states`."""
-        # Before the store: a file is removed once its changes are merged.
+        """Open the snapshot of `states` for all operators."""
+        # Files before the store, because a merge removes them: a file that is missing here is
+        # then in the store.
         deltas: dict[CutId, Delta | None] = dict.fromkeys(cuts)
         for cut in deltas:
             with suppress(FileNotFoundError):
@@ -145,7 +146,7 @@ class StateFiles:
     def _changed_since(
         self, merged: int, deltas: Mapping[CutId, Delta | None]
     ) -> Mapping[str, Mapping[str, bytes]]:
-        """Return what has changed after batch *merged*, by operator and key."""
+        """Return the changes of cuts after batch *merged*, by operator and key."""
         changed: dict[str, dict[str, bytes]] = {}
         for cut, delta in deltas.items():
             if cut.batch > merged:
@@ -156,11 +157,11 @@ class StateFiles:
         return changed
 
     def write_delta(self, cut: CutId, changed: Delta) -> None:
-        """Keep what had changed by a cut; it is on disk when this returns."""
+        """Write the changes of a cut, and sync them to disk."""
         write_checked(self._path(cut), _encode(changed))
 
     def read_delta(self, cut: CutId) -> Delta:
-        """Return what had changed by a cut. Raise `FileNotFoundError` if it is removed."""
+        """Return the changes of a cut. Raise `FileNotFoundError` if they were removed."""
         path = self._path(cut)
         try:
             return _decode(read_checked(path))
@@ -168,12 +169,12 @@ class StateFiles:
             raise BadFile(str(path), f"cannot be read: {error}", RESTORE) from error
 
     def merge(self, merge: MergeState, replaced: Replaced | None = None) -> None:
-        """Put changes into the store, all or none; then remove the files that had them.
+        """Merge changes into the store in one transaction, then remove their files.
 
-        Operators of which states are *replaced* have these from then on, and no others.
+        All states of the operators in *replaced* are replaced.
         """
         try:
-            # pages that a reader had in use when it was killed can be used again
+            # Releases the pages of readers that were killed.
             self._store().reader_check()
             with self._store().begin(write=True) as writing:
                 merged = _number(writing.get(_MERGED))
@@ -209,7 +210,7 @@ class StateFiles:
 
     @property
     def _missing(self) -> bool:
-        """Whether there is no store: it is made when something is written, or prepared."""
+        """Whether there is no store yet: `merge` or `prepare` creates it."""
         if self._opened is not None or self._size():
             return False
         self._check_size()
@@ -217,7 +218,7 @@ class StateFiles:
 
     @contextmanager
     def _reading(self) -> Iterator["lmdb.Transaction[bytes]"]:
-        """Yield a transaction that sees one moment of the store."""
+        """Yield a read transaction, which sees a snapshot of the store."""
         try:
             with self._store().begin() as reading:
                 yield reading
@@ -245,7 +246,7 @@ class StateFiles:
                 )
             except (OSError, lmdb.Error) as error:
                 if _is_full(error) and not self._bytes:
-                    # a store that was begun could not be opened any more
+                    # A store that was only begun could not be opened later.
                     (self._folder / "data.mdb").unlink(missing_ok=True)
                     raise DiskFull(str(self._folder), str(self._folder)) from error
                 raise BadFile(
@@ -260,10 +261,10 @@ class StateFiles:
         return opened
 
     def _make(self) -> None:
-        """Make the folder of the store, and the file by which LMDB knows its readers.
+        """Create the folder of the store, and the lock file with LMDB's reader table.
 
-        That one is mapped into memory: if it got its blocks on a full disk only when it is
-        used, the process would be killed.
+        The lock file is mapped into memory, so its blocks are allocated here: if that happened
+        at the first access on a full disk, a signal would kill the process.
         """
         try:
             make_folder(self._folder)
@@ -283,7 +284,7 @@ class StateFiles:
             return 0
 
     def _check_size(self) -> None:
-        """Raise `BadFile` if the store has become shorter: LMDB would read behind its end."""
+        """Raise `BadFile` if the store was truncated: LMDB would read past its end."""
         size_bytes = self._size()
         if size_bytes < self._bytes:
             problem = (
@@ -294,7 +295,7 @@ class StateFiles:
             raise BadFile(str(self._folder / "data.mdb"), problem, RESTORE)
 
     def _check_merged(self, opened: lmdb.Environment) -> None:
-        """Raise `BadFile` if the store is of an earlier time."""
+        """Raise `BadFile` if the store is older than the last cut that was read."""
         if self._merged < 0:
             return
         try:
@@ -338,7 +339,7 @@ class StateFiles:
 
 
 def _is_full(error: Exception) -> bool:
-    """Tell whether LMDB failed for lack of room; it has no error of its own for a quota."""
+    """Return whether LMDB failed on a full disk; it has no error of its own for a quota."""
     return isinstance(error, lmdb.DiskError) or os.strerror(errno.EDQUOT) in str(error)
 
 
@@ -347,7 +348,10 @@ def _number(found: bytes | None) -> int:
 
 
 def _place(operator: str, key: str) -> bytes:
-    """Return where a state is in the store; of a key that is too long there, a digest is."""
+    """Return the key of a state in the store: operator, group and key, or a digest if long.
+
+    With a digest, the state is stored together with its key.
+    """
     name = key.encode(errors="surrogatepass")
     group = 0 if is_ordered(operator) else crc32(name) % GROUPS
     start = b"%b\0%c" % (operator.encode(), group)
