@@ -79,6 +79,7 @@ class Execution:
                 case _:
                     self._do_batch(instruction)
         self._relays.send()
+        # This runs after every event, so it compares a version before the contents.
         for name, station in self._stations.items():
             processors = station.desk.processors
             if processors.changes != self._changes[name]:
@@ -112,6 +113,7 @@ class Execution:
     def _save(self, cut: Cut, changed: Delta) -> None:
         def write() -> None:
             self._files.save(cut, changed)
+            # The batch before this one is committed, because this one has begun.
             self._files.drop_before(cut.id.batch - 1 - self._settings.kept_batches)
 
         def then() -> None:

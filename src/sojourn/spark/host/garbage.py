@@ -21,6 +21,6 @@ def collect_seldom() -> None:
 
 
 def collect_if_few(records: int) -> None:
-    """Run a full collection, unless so many *records* are open that it would take long."""
+    """Run a full collection if few *records* are open, so that it is short."""
     if records < _FEW:
         gc.collect()

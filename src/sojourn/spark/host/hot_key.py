@@ -32,7 +32,7 @@ class HotKeyCounter:
         self._all += 1
         if key in self._counts or len(self._counts) < self.most:
             self._counts[key] = self._counts.get(key, 0) + 1
-        else:
+        else:  # no counter is free: all fall by one, and those at zero are freed
             self._counts = {name: n - 1 for name, n in self._counts.items() if n > 1}
 
     @property

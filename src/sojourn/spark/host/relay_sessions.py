@@ -131,6 +131,7 @@ class RelaySessions:
             self._files.prepare()
         arrival = Arrival(attempt=attempt, batch=hello.batch, task=hello.partition)
         self._decide(RelayCame(relay, arrival))
+        # If the disk is full that decision is held, and this must follow it directly.
         self._held.put_next(partial(self._greeted, relay, arrival, hello.stage))
 
     def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:

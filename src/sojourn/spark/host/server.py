@@ -316,7 +316,7 @@ class Host:
     def _decide(self, event: Event, now_s: float) -> None:
         if self._ending.is_set():
             return
-        if self._held.waiting:
+        if self._held.waiting:  # behind a decision for whose log there was no room
             self._held.put(partial(self._decide, event, now_s))
             return
         try:

@@ -112,6 +112,7 @@ class CutFiles:
 
     def save(self, cut: Cut, changed: Delta | None = None) -> None:
         """Write a cut, and sync it to disk with its segments and the states *changed*."""
+        # Segments and states first: a cut must only name files that are on disk.
         self._segments.sync([segment.name for segment in cut.spilled])
         if changed:
             self.state.write_delta(cut.id, changed)

@@ -102,7 +102,8 @@ class HostLog:
         while True:
             there = self._folder.numbers()
             files = self._since(base, there)
-            # Files before them belong to cuts that a start may still resume from.
+            # Later files that are not in the chain are torn, or written by a host that was
+            # given up. Earlier files belong to cuts that a start may still resume from.
             for number in there:
                 if files and number > min(files) and number not in files:
                     self._folder.remove(number)
@@ -202,7 +203,7 @@ class HostLog:
             header = _header(content)
             if header is None:
                 continue  # lost in a power failure, or torn by a host that was given up
-            if header.layout != self._layout:
+            if header.layout != self._layout:  # cannot be replayed, so the chain ends
                 found = {}
             elif header.cut == base:
                 found = _counted(number, content)

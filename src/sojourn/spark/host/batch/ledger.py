@@ -236,9 +236,11 @@ class Ledger:
         base = self._store.last(arrival.batch - 1)
         restored: list[BatchInstruction] = []
         if base not in self._memory or not self._store.log_is_own:
+            # This host is new, another has continued its log, or Spark went back further.
             restored = [Restore(self._recovered(base))]
             self._committed.clear()
         elif arrival.batch == self._batch:
+            # A new attempt: results handed over since *base* may not have been written.
             self._leaving.again(lambda: self._store.logged(base))
         self._leaving.committed()
         known = self._memory[base]
@@ -286,7 +288,7 @@ class Ledger:
     def _replay(self, entry: Entry, latest: dict[str, list[Record]]) -> None:
         match entry:
             case Took(root, provenance):
-                self._is_new(root, provenance)
+                self._is_new(root, provenance)  # to remember its id
                 self._taken[root.partition] = root.offset + 1
                 self.clean = None
             case Entered(record):

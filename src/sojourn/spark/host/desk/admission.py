@@ -182,7 +182,9 @@ class Admission:
         limits = self._limits
         tree = 1.0 if here.topic is None else self._visits.tree(here.topic)
         if not self._records and not len(self._spill):
-            return max(1, int(limits.records / tree))
+            return max(1, int(limits.records / tree))  # at least one, however large its tree
+        # Records wait in Kafka if the disk's share is used up, or if all paths lead through
+        # full operators, so that spilling would help no other branch.
         if (
             full
             and here.stream

@@ -40,6 +40,7 @@ class Distances:
         seen_s = min(way_s, _MOST_WAY_S)
         before_s = self._ways_s.get(node, seen_s)
         longer_s = max(0.0, seen_s - before_s)
+        # An outlier counts at most as twice the estimate, plus 1 ms for one near zero.
         self._ways_s[node] = min(seen_s, before_s + _LONGER * min(longer_s, before_s + 1e-3))
 
     def forget(self, node: str) -> None:

@@ -113,6 +113,7 @@ class KeyedQueue:
                 return self._serve(heappop(self._next)[1])
             item = self._fresh.popleft()
             served = None if item.key is None else self._keys.get(item.key)
+            # A key on this same processor does not block, unless earlier records are behind.
             if served is None or (item.key in own and not served.behind):
                 return self._serve(item)
             self._behind += 1

@@ -320,7 +320,7 @@ class OperatorDesk:
                 done.append(Give(name, records, at_once=at_once))
             else:
                 passed_by.append(name)
-        for name in passed_by:
+        for name in passed_by:  # still idle: all records wait for their keys
             self.processors.idles(name)
         if queued and self._portions.has_far_nodes:
             done += self._given_ahead()

@@ -344,6 +344,7 @@ class PartDesk:
         Append to *done* what must be counted, saved or sent to relays.
         """
         root, operator, parent = completed.root, completed.operator, completed.record
+        # A loop that never terminates would fill the part, so its record fails by `on_error`.
         if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
             error = (
                 f"its root has produced more than {self._limits.of_root} records; check that "
@@ -372,6 +373,7 @@ class PartDesk:
                 operator, parent, answer.dead, answer.traceback, answer.tries, inner
             )
             results.append(Leaving(root, letter))
+        # Outputs open before their parent closes, else its tree would end in between.
         for record in records:
             self._enter(record)
         self._keep(operator, parent, answer)

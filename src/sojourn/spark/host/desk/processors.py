@@ -210,6 +210,7 @@ class Processors:
             )
             over += by_use[: max(0, len(staying) - wanted)]
             ready += sum(self._all[n].ready for n in by_use[max(0, len(staying) - wanted) :])
+        # Until replacements are ready, as many ready processors stay.
         lacking = max(0, self.wanted - ready)
         useful = [n for n in over if self._all[n].ready]
         kept = set(useful[len(useful) - lacking :]) if lacking else set()

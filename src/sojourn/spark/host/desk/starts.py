@@ -60,7 +60,7 @@ class Starts:
 
     @property
     def hopeless(self) -> bool:
-        """Whether so many starts failed in a row that the next will fail too."""
+        """Whether starts have failed for so long that the next is expected to fail too."""
         return self._of_its_own >= _HOPELESS or (
             self.failures >= _HOPELESS and self._lasted_s >= _STARVED_S
         )

@@ -81,6 +81,7 @@ def _divide(
         # An empty record counts too, because its name takes space.
         carried[record.stream] = carried.get(record.stream, 0) + 1 + record.size_bytes
     left, weights = size_bytes, sum(carried.values())
+    # Each gets its share of the rest, and the last all of it, so rounding loses nothing.
     for stream, weight in carried.items():
         share = left * weight // weights if weights > weight else left
         total[stream] = total.get(stream, 0) + share

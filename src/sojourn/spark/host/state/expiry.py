@@ -103,7 +103,7 @@ class Expiry:
         if not kept.startswith(_STAMPED):
             return
         _, changed_us, looked_at_us = _STAMP.unpack_from(kept)
-        if looked_at_us != due_us:
+        if looked_at_us != due_us:  # removed and set again meanwhile: it has another check
             return
         then_us = changed_us + self._ttl_us[operator]
         if then_us <= now_us:

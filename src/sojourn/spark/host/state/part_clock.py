@@ -71,6 +71,7 @@ class PartClock:
         if self._doubted is not None and running_us >= self._doubted_until_us:
             absent_us = self._wall_us() - self._doubted.wall_us
             then_us = self._doubted.part_us + absent_us
+            # It never goes back, even if the wall clock has.
             self._ahead_us = max(self._ahead_us, then_us - running_us)
             self._doubted = None
         return running_us + self._ahead_us

@@ -357,6 +357,7 @@ def _place(operator: str, key: str) -> bytes:
     start = b"%b\0%c" % (operator.encode(), group)
     if len(start) + len(name) <= _LONGEST_KEY:
         return start + name
+    # A zero byte, with which no key begins, marks the digest.
     return start + b"\0" + blake2b(name, digest_size=32).digest()
 
 
