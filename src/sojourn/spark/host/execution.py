@@ -37,7 +37,7 @@ __all__ = ["Execution", "why_it_stops"]
 class Execution:
     """Hands instructions to stations, relays and files; *decide* gets events that follow."""
 
-    def __init__(  # noqa: PLR0913 - all that a host has
+    def __init__(  # noqa: PLR0913 - the collaborators of a host
         self,
         settings: HostSettings,
         decide: Callable[[Event], None],

@@ -79,18 +79,25 @@ class Station:
         self.desk = OperatorDesk(on_error=settings.on_error)
         self.counters = Counters(name, since_s=monotonic())
         self.measures = True
+        """Whether arrivals, times and traces are counted."""
         self._errors = ErrorLog()
         self._log = _log_of(log)
         self._settings = settings
         self._processes = Processes(settings.job, settings.argument, self, log=self._log)
         self._groups: dict[str, ProcessorGroup] = {HERE: self._processes}
         self._node_of: dict[int, str] = {}
+        # The records that each processor has, with the time each waited; None in a backfill.
         self._given: dict[int, list[tuple[Record, float | None]]] = {}
+        # Killed because a record took too long, and not reported as ended yet.
         self._late: set[int] = set()
+        # Why processors wait for an external system.
         self._waiting: dict[int, str] = {}
 
     async def open(self) -> None:
-        """Start the template. Raise `EngineError` if it cannot import the job."""
+        """Start the template, unless agents start the processors.
+
+        Raise `EngineError` if it cannot import the job.
+        """
         if self._settings.on is None:
             await self._processes.open()
 
@@ -156,7 +163,7 @@ class Station:
         for number in [number for number, on in self._node_of.items() if on == node]:
             self._forget(number)
 
-    # -- what processors say ----------------------------------------------------------------
+    # -- messages from processors -----------------------------------------------------------
 
     def said(self, number: int, message: FromProcessor) -> None:
         """Handle a message from a processor."""
@@ -215,7 +222,7 @@ class Station:
             if self.measures and waited_s is not None and not result.skipped:
                 count(service_s=result.took_s, wait_s=waited_s, cpu_s=result.cpu_s)
 
-    # -- what was decided -------------------------------------------------------------------
+    # -- instructions -----------------------------------------------------------------------
 
     def do(self, instruction: StationInstruction) -> None:
         """Carry out an instruction of the desk."""
@@ -227,7 +234,7 @@ class Station:
                 self._note(self._errors.seen(told, "", record.place))
             case StartProcessor(processor, node):
                 self._node_of[processor] = node
-                if (group := self._groups.get(node)) is not None:  # else it left meanwhile
+                if (group := self._groups.get(node)) is not None:  # else it was lost meanwhile
                     group.start(processor)
             case KillProcessor(processor):
                 group = self._group_of(processor)
@@ -262,7 +269,7 @@ class Station:
         if (group := self._group_of(given.processor)) is not None:
             group.give(given.processor, given.records, given.states)
 
-    # -- what is counted --------------------------------------------------------------------
+    # -- counters ---------------------------------------------------------------------------
 
     def arrived(self, record: Record, *, inner: bool) -> None:
         """Count a record that arrived; *inner* if from another operator of the part."""

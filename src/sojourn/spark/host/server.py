@@ -145,6 +145,7 @@ class Host:
             await self._serve()
         finally:
             temporary = self._settings.temporary
+            # The controller was killed, so nothing else removes its temporary folder.
             if temporary is not None and self._forsaken:
                 await remove_after(started_by, temporary)
 
@@ -157,6 +158,7 @@ class Host:
             server = await loop.create_unix_server(self._sessions.connections.near, path)
             if self._settings.listens is not None:
                 self._work.spawn(self._door(self._settings.listens).run())
+            # Announced only now that templates have imported the job and relays can connect.
             self._controller.tell(
                 Here(self._settings.name, os.getpid(), str(path), os.environ.get(TOKEN, ""))
             )
@@ -303,7 +305,7 @@ class Host:
         else:
             self._failed(error)
 
-    # -- what the desk decided ----------------------------------------------------------------
+    # -- decisions ----------------------------------------------------------------------------
 
     def decide(self, event: Event) -> None:
         """Decide on an event, log the decision, and carry it out; end the host on any error.
@@ -327,7 +329,7 @@ class Host:
                 self._held.hold(error, partial(self._do, instructions))
             else:
                 self._do(instructions)
-        except Exception as error:  # noqa: BLE001 - whatever it is
+        except Exception as error:  # noqa: BLE001 - any error ends the host
             self._failed(error)
 
     def _time_passed(self) -> None:

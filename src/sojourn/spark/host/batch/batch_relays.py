@@ -42,7 +42,7 @@ class BatchRelays:
 
     @property
     def not_begun(self) -> str:
-        """How many tasks have begun, if that is known and not all."""
+        """How many tasks have begun, as text; empty if all have, or none has been counted."""
         if self._expected is None or not 0 < len(self._tasks) < self._expected:
             return ""
         return f"{len(self._tasks)} of {self._expected} tasks of the batch have begun"

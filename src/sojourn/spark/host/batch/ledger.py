@@ -167,7 +167,7 @@ class Ledger:
 
     @property
     def not_begun(self) -> str:
-        """How many tasks of the batch have begun, if not all have."""
+        """How many tasks of the batch have begun, as text; empty if all have."""
         return "" if self._cutting is not None else self._relays.not_begun
 
     @property

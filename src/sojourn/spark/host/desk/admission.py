@@ -66,13 +66,13 @@ class Admission:
         self._bytes_of: Counter[str] = Counter()
         self._share = max(1, limits.records // len(operators))
         self._share_bytes = max(1, limits.bytes // len(operators))
-        self._entries: set[str] = set()  # the operators that read what relays bring
+        self._entries: set[str] = set()  # the operators that read the streams of relays
         # Whether no relay lacks credit; holds until a relay or one of the entries changes.
         self._settled = False
         self.closed_by: tuple[str, ...] = ()
         """Operators that are full, and for which relays get no credit."""
 
-    # -- what is inside ---------------------------------------------------------------------
+    # -- records in memory ------------------------------------------------------------------
 
     def entered(self, operator: str, record: Record) -> None:
         """Count a record that enters memory."""

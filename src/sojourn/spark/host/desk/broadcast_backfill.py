@@ -22,8 +22,9 @@ class Lessons:
 
     def __init__(self, processors: Processors) -> None:
         self._processors, self.latest = processors, Latest()
-        # From the first processor that dies of a portion on: to find the record to blame.
+        # Set once a processor dies of a portion, to find the record to blame.
         self._one_at_a_time = False
+        # Running processors that are not backfilled again yet after a restore.
         self._owed: set[int] = set()
 
     @property

@@ -46,6 +46,7 @@ class Broadcasts:
         self._processors, self._lessons = processors, lessons
         self._error_policy = error_policy
         self._rounds: dict[int, _Round] = {}
+        # Records that wait for a first processor, and entries in the lanes of running ones.
         self._homeless = self._in_lanes = 0
 
     @property
@@ -73,7 +74,7 @@ class Broadcasts:
         return processor.lane.popleft()
 
     def forget(self) -> None:
-        """Forget all of them."""
+        """Forget all broadcast records."""
         self._rounds, self._homeless, self._in_lanes = {}, 0, 0
         for _, processor in self._processors:
             processor.lane.clear()

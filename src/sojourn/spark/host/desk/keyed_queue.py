@@ -50,8 +50,8 @@ class KeyedQueue:
     def __init__(self, alone: Collection[int] = ()) -> None:
         self._alone = alone
         self._length = self._behind = 0
-        self._fresh: deque[OpenRecord] = deque()  # not looked at yet
-        self._next: list[tuple[int, OpenRecord]] = []  # came before those, and may be taken
+        self._fresh: deque[OpenRecord] = deque()  # whose keys were not checked yet
+        self._next: list[tuple[int, OpenRecord]] = []  # a heap of records that may be taken
         self._keys: dict[str, _Key] = {}
 
     def __len__(self) -> int:

@@ -63,7 +63,7 @@ class OperatorDesk:
         self._broadcasts = Broadcasts(self.processors, self._lessons, self.error_policy)
         self._in_service = 0
 
-    # -- what can be asked ----------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------
 
     @property
     def waiting(self) -> int:

@@ -57,13 +57,16 @@ class Processors:
 
     def __init__(self) -> None:
         self._placed: Mapping[str, int] = {}
+        # ANYWHERE counts as lost, so its processors are spread over the connected nodes.
         self._lost: set[str] = {ANYWHERE}
+        # The placement with the processors of lost nodes on others.
         self._wanted: dict[str, int] = {}
         self._nodes = {HERE}
         self._number = 0
         self._all: dict[int, Processor] = {}
         self._here: set[int] = set()
         self._by_node: Mapping[str, int] = {}
+        # A heap, with entries that may be outdated: `next_idle` skips those.
         self._idle: list[tuple[bool, int]] = []
         self._starts: dict[str, Starts] = {}
         self.changes = 0
@@ -76,7 +79,7 @@ class Processors:
         """Return a processor, if it is there."""
         return self._all.get(number)
 
-    # -- what can be asked ----------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------
 
     @property
     def wanted(self) -> int:
