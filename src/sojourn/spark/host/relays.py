@@ -1,8 +1,8 @@
-"""The connections of a part's relays, with batching of results and credit.
+"""The connections of a part's relays, which send results and credit together.
 
 A result that leaves alone costs a transfer to Spark and a request to Kafka. So once results
 leave in close succession, they wait a moment for others, and so does credit. At low rates
-nothing waits; at high rates batching saves more time than it costs.
+nothing waits; at high rates this saves more time than it costs.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ __all__ = ["GATHER_S", "RelayWriter", "Relays"]
 
 GATHER_S = 0.004
 """Minimum time between two sends while results leave in close succession."""
-# Results are in close succession if the last two sends were within this time.
+# Results are in close succession if the last send but one was within this time.
 _SUCCESSION_S = 3 * GATHER_S
 # If fewer records wait, sending their end offsets takes longer than processing them.
 _MANY = 50
@@ -95,7 +95,7 @@ class Relays:
             writer.abort()
 
     def hand_over(self, over: HandOver) -> None:
-        """Add a result to the next batch, which leaves soon after the next `send`."""
+        """Add a result, which leaves soon after the next `send`."""
         results = self._results.get(over.relay)
         if results is None:
             results = self._results[over.relay] = Results([], [])
@@ -126,7 +126,7 @@ class Relays:
     ) -> None:
         """Send relays the end offsets of partitions with many records not *taken* yet.
 
-        Then Spark delivers their records to relays in batches.
+        Then relays get these records from Spark together, and not one by one.
         """
         known = ((place, ends.get(place[0], {}).get(place[1], 0)) for place in taken)
         waiting = [(place, end) for place, end in known if end - taken[place] > _MANY]

@@ -328,9 +328,9 @@ class Ledger:
         self.clean = cut.id.batch if self._empty else None
 
     def takes(self, relay: int, root: Root, provenance: Provenance | None = None) -> bool:
-        """Take a root, unless it is a repetition by Spark or by its producer; return whether.
+        """Take a root; return False if it is a repetition by Spark or by its producer.
 
-        A relay that is not of the current batch brings none.
+        Rows of a relay that is not of the current batch are ignored.
         """
         if relay not in self._relays:
             return False

@@ -1,8 +1,8 @@
 """The desk of one operator: assigns its records to its processors.
 
-Events go in, instructions come out, which the host carries out. All processors share one
-queue, so no record waits while one is idle, except for earlier records of its key; a broadcast
-record waits for each processor. While many records wait for short services, processors on
+Events go in, instructions come out, which the host carries out. All processors share one queue.
+So while a processor is idle, a record waits only for earlier records of its key; a broadcast
+record waits for every processor. While many records wait for short services, processors on
 other nodes get the next records before they are done with the previous ones, which hides the
 round trip.
 """
@@ -168,7 +168,8 @@ class OperatorDesk:
         """Remove a processor that has ended, and decide on its records.
 
         If it had several, any of them may be the cause: each is retried alone. A record that
-        was alone is retried once, outside of `on_error`, unless it exceeded the time limit.
+        was alone is retried after its first death; after another one, or if it exceeded the
+        time limit, `on_error` decides.
         """
         processor = self.processors.remove(ended.processor)
         reason, late = ended.reason, ended.late
