@@ -110,7 +110,7 @@ class MergeState:
 
 
 def is_ordered(operator: str) -> bool:
-    """Return whether keys are kept in order: those of schedules are, of operators not.
+    """Return whether keys are kept in order: a schedule's are, an operator's are not.
 
     >>> is_ordered("count"), is_ordered("count@reminders")
     (False, True)
