@@ -1,4 +1,8 @@
-"""What a host and the agent of a node say to each other."""
+"""Messages between a host and the agent of a node.
+
+The agent connects and sends `AgentHello`; the host answers with `Welcome`. From then on the
+host sends commands, and the agent passes on what processors report.
+"""
 
 import msgspec
 
@@ -24,23 +28,24 @@ __all__ = [
 
 
 class AgentHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """An agent introduces itself: the name of its node, and how many cores that has.
-
-    Its processors print to files in the folder *logs* of the machine called *machine*.
-    """
+    """The first message of an agent."""
 
     node: str
     cores: float
+    """Cores of the node."""
     pid: int
     machine: str = ""
+    """Name of the machine."""
     logs: str = ""
+    """Folder on that machine with the output of processors."""
 
 
 class Welcome(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A host tells what its operators run: a job and its argument, by name."""
+    """The answer of a host to `AgentHello`."""
 
     part: str
     operators: dict[str, tuple[str, str]]
+    """Job and argument of each operator."""
 
 
 class Start(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -51,7 +56,7 @@ class Start(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Assign(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Let a processor work on records."""
+    """Give records to a processor."""
 
     operator: str
     number: int
@@ -59,14 +64,14 @@ class Assign(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class LetGo(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """End a processor that has nothing to do."""
+    """End an idle processor."""
 
     operator: str
     number: int
 
 
 class Kill(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """End a processor whatever it does."""
+    """Kill a processor, idle or not."""
 
     operator: str
     number: int
@@ -74,7 +79,7 @@ class Kill(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Said(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor says something."""
+    """A message of a processor, passed on by its agent."""
 
     operator: str
     number: int
@@ -82,56 +87,62 @@ class Said(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class ProcessorLost(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor is gone, and it is not known yet why."""
+    """A processor is gone; the reason follows in `ProcessorDied`."""
 
     operator: str
     number: int
 
 
 class ProcessorDied(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor is gone, or was not started: *starved* if the node has no room for it."""
+    """A processor is gone, or could not be started."""
 
     operator: str
     number: int
     reason: str
     starved: bool = False
+    """Whether the node lacks memory, processes or open files for it."""
 
 
 class Usage(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The memory of processors in bytes, by operator and number; and that the node lives.
-
-    Of the memory of the node *used_bytes* are in use, by whatever runs there, of at most
-    *limit_bytes*. *kafka* is why clients there do not reach Kafka soon, if so.
-    Its processes may use so many *cores*; all that shares these, the *pool*, has
-    used *cpu_s* seconds of them, at *told_s* of the steady clock of the node.
-    """
+    """Resource usage of a node, sent every second: it is also the heartbeat of the agent."""
 
     memory: dict[str, dict[int, int]]
+    """Bytes of each processor, by operator and number."""
     used_bytes: int | None = None
+    """Memory in use on the node, by all processes there."""
     limit_bytes: int | None = None
     kafka: str = ""
+    """Why Kafka clients on the node do not reach the brokers quickly; empty if they do."""
     cores: float | None = None
+    """Cores that processes on the node may use."""
     pool: str = ""
+    """Identifies these cores: nodes with the same pool share them."""
     cpu_s: float | None = None
+    """CPU seconds that all processes in the pool have used."""
     told_s: float = 0.0
+    """When *cpu_s* was read, by the monotonic clock of the node."""
 
 
 class AskClock(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A host wants to know what time it is on the node, at *asked_s* of its own clock."""
+    """Ask for the time on the node."""
 
     asked_s: float
+    """When the host sent this, by its own clock."""
 
 
 class ClockIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A question was heard and its answer told at these times of the clock of the node."""
+    """The answer to `AskClock`, by the clock of the node but for *asked_s*."""
 
     asked_s: float
+    """Copied from the question."""
     heard_s: float
+    """When the question was received."""
     told_s: float
+    """When this answer was sent."""
 
 
 class CheckKafka(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Check again whether clients on the node reach Kafka: no records are read."""
+    """Check again whether clients on the node reach Kafka, because no records are read."""
 
 
 ToAgent = Welcome | Start | Assign | LetGo | Kill | AskClock | CheckKafka

@@ -1,8 +1,13 @@
-"""Both ends of a connection between machines show that they know the secret of the run.
+"""Mutual authentication of a connection between machines, with the secret of the run.
 
-Neither sends the secret: each proves that it knows it by a keyed hash over two numbers that
-were drawn for this connection, so what was overheard is of no use for another one. A stranger
-learns nothing, and is sent away after a moment.
+A challenge-response handshake; the secret itself is never sent. Each end proves that it knows
+the secret by an HMAC over two random numbers, one drawn by each end for this connection, so a
+recorded handshake cannot be replayed. An unauthenticated client learns nothing, and is
+disconnected after a timeout.
+
+    host   -> client   greeting, host's number
+    client -> host     purpose, client's number, HMAC("client", purpose, both numbers)
+    host   -> client   HMAC("server", purpose, both numbers)
 """
 
 import asyncio
@@ -21,7 +26,7 @@ Purpose: TypeAlias = Literal["agent", "relay"]
 _GREETING = b"sojourn1"
 _NUMBER = _PROOF = 32
 _PURPOSE = 8
-# Long enough for a busy machine, and short for somebody who says nothing.
+# Long enough for a busy machine, short enough to drop silent clients.
 _WITHIN_S = 10.0
 
 
@@ -36,7 +41,10 @@ async def admit(
     *,
     within_s: float = _WITHIN_S,
 ) -> Purpose | None:
-    """Return what a peer that shows *within_s* that it knows the *secret* came for, or None."""
+    """Return the purpose of a peer, or None unless it knows the *secret* and a purpose of ours.
+
+    The peer must complete the handshake within *within_s*.
+    """
     ours = token_bytes(_NUMBER)
     writer.write(_GREETING + ours)
     try:
@@ -56,7 +64,7 @@ async def admit(
 def _answer(
     greeting: bytes, secret: bytes, purpose: Purpose
 ) -> tuple[bytes, Callable[[bytes], bool]]:
-    """Return what to answer to a greeting, and what tells whether the reply is a proof."""
+    """Return the client's answer to a greeting, and a check of the host's reply."""
     if not greeting.startswith(_GREETING):
         raise EngineError("the peer is not a host of this application")
     padded, ours = purpose.encode().ljust(_PURPOSE), token_bytes(_NUMBER)
@@ -72,7 +80,7 @@ async def introduce(
     secret: bytes,
     purpose: Purpose,
 ) -> None:
-    """Show a host that we know the *secret*. Raise `EngineError` unless it knows it too."""
+    """Authenticate to a host. Raise `EngineError` unless it knows the *secret* too."""
     try:
         async with asyncio.timeout(_WITHIN_S):
             greeting = await reader.readexactly(len(_GREETING) + _NUMBER)
@@ -86,7 +94,7 @@ async def introduce(
 
 
 def introduce_socket(host: socket.socket, secret: bytes, purpose: Purpose) -> None:
-    """Do as `introduce`, with a socket that blocks."""
+    """Authenticate as `introduce` does, on a blocking socket."""
     host.settimeout(_WITHIN_S)
     try:
         answer, is_proof = _answer(_received(host, len(_GREETING) + _NUMBER), secret, purpose)

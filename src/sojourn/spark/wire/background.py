@@ -1,7 +1,7 @@
-"""Work in the event loop that nobody awaits: what it raises reaches the loop's handler at once.
+"""Background tasks and timers whose errors reach the event loop's handler immediately.
 
-asyncio by itself closes the connection whose callback raised, or reports a task that failed
-when the garbage collector finds it. Both are too late for a host, which must end at once.
+By default asyncio only closes the connection whose callback raised, and reports a failed task
+when it is garbage-collected. Both are too late for a host, which must end immediately.
 """
 
 import asyncio
@@ -11,31 +11,32 @@ from time import time
 __all__ = ["OURS", "Alarm", "BackgroundTasks", "report"]
 
 OURS = "sojourn"
-"""The key of a context that `report` has made."""
+"""The key that marks an exception context made by `report`."""
 
 
 def report(error: Exception) -> None:
-    """Tell the event loop's exception handler of an error that nobody handles."""
+    """Pass an unhandled error to the event loop's exception handler."""
     asyncio.get_running_loop().call_exception_handler(
         {"message": "unhandled error", "exception": error, OURS: True}
     )
 
 
 class BackgroundTasks:
-    """Tasks that run until they end by themselves, or all are cancelled."""
+    """Tasks that are not awaited; they run until they end or are cancelled together."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def spawn(self, work: Coroutine[None, None, None]) -> None:
-        """Begin to run *work*."""
+        """Start *work* as a task."""
         task = asyncio.create_task(_reporting(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # if it was cancelled before it began
+        # a task that is cancelled before its first step never closes its coroutine
+        task.add_done_callback(lambda _: work.close())
 
     def cancel(self) -> None:
-        """Cancel all that run."""
+        """Cancel all running tasks."""
         for task in list(self._tasks):
             task.cancel()
 
@@ -43,19 +44,19 @@ class BackgroundTasks:
 async def _reporting(work: Coroutine[None, None, None]) -> None:
     try:
         await work
-    except Exception as error:  # noqa: BLE001 - nobody else would see it
+    except Exception as error:  # noqa: BLE001 - the task is not awaited
         report(error)
 
 
 class Alarm:
-    """Calls *due* when it is time by the *clock*."""
+    """A timer that calls *due* at a time of *clock*; it can be set again."""
 
     def __init__(self, due: Callable[[], None], clock: Callable[[], float] = time) -> None:
         self._due, self._clock = due, clock
         self._set: tuple[float, asyncio.TimerHandle] | None = None
 
     def set(self, due_s: float | None) -> None:
-        """Call at *due_s*, at once if that is over, instead of when it was set to before."""
+        """Replace the time of the call; a time in the past is immediate, None cancels it."""
         if self._set is not None:
             if self._set[0] == due_s:
                 return

@@ -1,4 +1,7 @@
-"""Counters of a part, and its status, as a host reports them."""
+"""Counters and status of a part, in the reports of its host.
+
+States are as of the report. Tallies count since the report before.
+"""
 
 import msgspec
 
@@ -15,81 +18,88 @@ __all__ = [
 ]
 
 BIN_S = 0.2
-"""In which arrivals are counted."""
+"""The width of a bin of arrivals."""
 
 
 class OperatorState(msgspec.Struct, array_like=True, frozen=True):
-    """How an operator is at the moment.
-
-    What is retried, dead, and passed by because it is null counts from the host's start.
-
-    *missing* says why fewer processors run than are wanted, if some cannot be started. Of those
-    that wait, so many are *spilled* to disk. *memory* is that of its processors in bytes, by
-    node. *at_work* processors have records; one of them *waits*, for that reason.
-    """
+    """The current state of an operator."""
 
     wanted: int = 0
+    """Requested processors."""
     running: int = 0
+    """Ready processors."""
     waiting: int = 0
+    """Queued records, in memory and on disk."""
     retried: int = 0
+    """Retries of failed records since the host started."""
     dead: int = 0
+    """Dead letters since the host started."""
     missing: str = ""
+    """Why fewer processors run than requested, if some cannot be started."""
     spilled: int = 0
+    """Queued records on disk."""
     memory: dict[str, int] = {}
+    """Bytes of its processors, by node."""
     at_work: int | None = None
+    """Processors that have records."""
     waits: str = ""
+    """Why a processor waits for an external service; empty if none does."""
     nulls: int = 0
+    """Records skipped since the host started because their value is null."""
 
 
 class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
-    """What happened at an operator until *at_s* of the machine's clock.
-
-    *arrivals* from other operators of the part are counted in bins of `BIN_S`, by the number
-    of the bin on that clock. *bytes* went through it, by stream. *transfers* are the number
-    and the sum of the times on the way here of records that found a processor waiting for
-    them. *hottest* is the part of the records read by key that have the most frequent key,
-    which is *hottest_name*.
-    """
+    """Counters of an operator since the last report."""
 
     since_s: float
+    """The beginning of the interval, by the monotonic clock of the machine."""
     at_s: float
+    """Its end, by the same clock."""
     state: OperatorState
     processors: list[ProcessorReport]
     arrivals: dict[int, int]
+    """Records from operators of the same part, by the number of the bin of `BIN_S`."""
     bytes: dict[str, int]
+    """Bytes that went through it, by stream."""
     transfers: tuple[int, float]
+    """Number and total transfer time of records that found an idle processor."""
     traces: list[Trace]
     hottest: float = 0.0
+    """The share of the most frequent key among records read by key."""
     hottest_name: str = ""
+    """That key."""
 
 
 class PartState(msgspec.Struct, array_like=True, frozen=True):
-    """How a part is at the moment; what is *repeated* counts from the host's start.
-
-    *batch* is Spark's, of which there are so many *relays*; *clean* the first that ended with
-    nothing open, if nothing has come since. *positions* are the offsets that come next, by
-    topic and partition, and *visits* the records of a root that come to each operator, by the
-    topic of the root. Nothing is taken while operators that it is *closed_by* have too much, or
-    while there is no room on the disk: *disk_full* says for what.
-    *nodes* are those that its host is connected with. Some relay *waits*, for that reason.
-    """
+    """The current state of a part."""
 
     batch: int = -1
+    """The batch of Spark."""
     attempt: int = -1
     relays: int = 0
+    """Connected relays of the batch."""
     open: int = 0
+    """Open records."""
     repeated: int = 0
+    """Roots that Spark has read again since the host started."""
     clean: int | None = None
+    """The first batch that ended with no open record, if none has arrived since."""
     positions: dict[str, dict[int, int]] = {}
+    """The next offset, by topic and partition."""
     visits: dict[str, dict[str, float]] = {}
+    """Mean visits of a root to each operator, by topic of the root and operator."""
     closed_by: tuple[str, ...] = ()
+    """Operators with full queues, because of which no records are taken from Kafka."""
     nodes: dict[str, NodeState] = {}
+    """Connected nodes."""
     waits: str = ""
+    """Why a relay waits for an external service; empty if none does."""
     disk_full: str = ""
+    """The write that waits for disk space, during which no records are taken."""
 
 
 class PartTally(msgspec.Struct, array_like=True, frozen=True):
-    """What happened in a part, by operator."""
+    """Counters and state of a part."""
 
     state: PartState
     operators: dict[str, OperatorTally]

@@ -1,7 +1,7 @@
-"""Dead letters: a record as it came, and as headers what happened to it.
+"""Dead letters: the record as it was read, with headers that describe the failure.
 
-They have the id `RECORD.OPERATOR.dead`, which no output has. What Kafka would refuse is cut:
-the position, of a record that came from Kafka, tells where the whole record is.
+Their id is `RECORD.OPERATOR.dead`, which no output has. A letter above Kafka's size limit is
+truncated; the position header then tells where in Kafka the whole record is.
 """
 
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 OPERATOR, STREAM, RECORD = "sojourn-operator", "sojourn-stream", "sojourn-record"
-"""Which operator failed at which record of which stream."""
+"""The operator that failed, and the stream and id of the record."""
 POSITION = "sojourn-position"
 """Topic, partition and offset that the record was read from."""
 TRACEBACK, TRIES = "sojourn-traceback", "sojourn-tries"
-"""Where the function raised, and how often it was tried."""
+"""The traceback of the function, and the number of tries."""
 CUT = "sojourn-cut"
-"""The bytes of a payload of which the letter has the beginning only, without binary columns."""
+"""The size of a truncated record: the letter has only the beginning of its payload."""
 
 MOST_ERROR_BYTES, MOST_TRACEBACK_BYTES = 1000, 8000
 _MOST_CUT_BYTES = 10_000
@@ -48,7 +48,7 @@ _MOST_CUT_BYTES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter as Kafka takes it."""
+    """A dead letter as a Kafka message."""
 
     key: bytes | None
     value: bytes | None
@@ -56,7 +56,7 @@ class Letter:
 
 
 def dead_letter(letter: DeadLetter, *, now_s: float, most_bytes: int) -> Letter:
-    """Return a letter as Kafka takes it, of at most *most_bytes*."""
+    """Return the Kafka message of a letter, truncated to at most *most_bytes*."""
     record, operator = letter.record, letter.operator
     told = [
         (ID, child_identity(record.name, operator, "dead", root=record.root).encode()),
@@ -93,5 +93,5 @@ def _end(text: str, most: int) -> bytes:
 
 
 def _sound(cut: bytes) -> bytes:
-    """Return what was cut, without halves of letters."""
+    """Drop the bytes of characters that the cut has split."""
     return cut.decode(errors="ignore").encode()

@@ -1,8 +1,9 @@
-"""TLS between machines, with a certificate that is made for one run.
+"""TLS between machines, with a self-signed certificate made for one run.
 
-The key stays with the driver and its hosts, on one machine. Agents and relays are told the
-certificate and accept no other, so nobody has to vouch for it, and its name means nothing.
-Who they are is shown inside, by the secret of the run.
+The private key stays with the driver and its hosts, on one machine. Agents and relays get the
+certificate and accept no other (pinning), so no authority signs it, and its name has no
+meaning. TLS authenticates only the host; agents and relays authenticate inside the connection,
+with the secret of the run (`sojourn.spark.wire.authentication`).
 """
 
 import ssl
@@ -17,14 +18,14 @@ from sojourn.registry import optional
 __all__ = ["HANDSHAKE_S", "NAME", "RunIdentity", "host_context", "peer_context"]
 
 NAME = "sojourn"
-"""What peers call the host that they connect to, wherever it is."""
+"""The server name that peers send, whatever machine the host is on."""
 HANDSHAKE_S = 10.0
-"""Long enough for a busy machine, and short for somebody who says nothing."""
+"""Timeout: long enough for a busy machine, short enough to drop silent clients."""
 
 # A run may last for years, and its certificate cannot be replaced while agents hold it. The key
-# is gone when the run ends, so that it is valid for longer is of no use to anybody.
+# is deleted at the end of the run, so longer validity does no harm.
 _VALID = timedelta(days=3650)
-# Clocks of executors may be behind.
+# The clocks of executors may be behind.
 _BEFORE = timedelta(days=1)
 
 
@@ -37,9 +38,9 @@ class RunIdentity:
 
     @classmethod
     def new(cls) -> Self:
-        """Return an identity that no other run has.
+        """Return a new key with its certificate.
 
-        Raise `EngineError` if what makes certificates is not installed.
+        Raise `EngineError` if the package `cryptography` is not installed.
         """
         with optional("encryption needs", "encrypt"):
             from cryptography import x509  # noqa: PLC0415 - only the driver needs it
@@ -56,7 +57,7 @@ class RunIdentity:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - _BEFORE)
             .not_valid_after(now + _VALID)
-            # it can vouch for no other certificate
+            # it cannot sign other certificates
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .sign(key, hashes.SHA256())
         )
@@ -67,24 +68,24 @@ class RunIdentity:
         return cls(certificate=certificate.public_bytes(pem).decode(), key=private.decode())
 
     def write(self, file: Path) -> None:
-        """Write both into a *file* that only its owner may read."""
+        """Write both to *file*, readable only by its owner."""
         write_durably(file, (self.key + self.certificate).encode())
 
 
 def host_context(identity: Path) -> ssl.SSLContext:
-    """Return how a host encrypts; the file *identity* has its key and its certificate."""
+    """Return the TLS context of a host; the file *identity* has its key and certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.num_tickets = 0  # nobody resumes a session
+    context.num_tickets = 0  # sessions are never resumed
     context.load_cert_chain(identity)
     return context
 
 
 def peer_context(certificate: str) -> ssl.SSLContext:
-    """Return how agents and relays encrypt: to a host with this *certificate*, and no other."""
+    """Return the TLS context of agents and relays, which trusts only *certificate*."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # it is known by its key
+    context.check_hostname = False  # the host is identified by its certificate, not its name
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=certificate)
     return context

@@ -1,4 +1,4 @@
-"""A connection of a host to a process of the same machine, without a task that waits for it."""
+"""A connection between processes of one machine, without an asyncio task that reads it."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,10 +13,10 @@ _CHUNK = 1 << 16
 
 
 class FrameConnection(asyncio.BufferedProtocol):
-    """Calls *heard* with the frames that came together, until the connection is *closed*.
+    """Calls *heard* with all frames that arrived together, until the connection is *closed*.
 
-    A stream would wake up a task for them, in another turn of the event loop, and may ask the
-    system for new memory each time that something comes.
+    It is faster than an asyncio stream, which wakes up a task in another turn of the event loop
+    and may allocate a new buffer for each read.
     """
 
     def __init__(self, heard: Callable[[list[bytes]], None]) -> None:
@@ -26,41 +26,41 @@ class FrameConnection(asyncio.BufferedProtocol):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def write(self, frame: bytes) -> None:
-        """Send a frame, if the connection is made."""
+        """Send a frame, if the connection is open."""
         if self._transport is not None:
             self._transport.write(frame)
 
     def is_closing(self) -> bool:
-        """Tell whether nothing is sent any more."""
+        """Return whether the connection is closed, closing or not open yet."""
         return self._transport is None or self._transport.is_closing()
 
     def close(self) -> None:
-        """End the connection, once all is sent."""
+        """Close the connection once all buffered data is sent."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """End the connection at once, whatever was not sent."""
+        """Close the connection immediately, and drop buffered data."""
         if self._transport is not None:
             self._transport.abort()
 
     def unsent_bytes(self) -> int:
-        """Return how much the other end has not taken yet."""
+        """Return the size of the buffered data."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
-    # -- what the event loop calls ----------------------------------------------------------
+    # -- callbacks of the event loop --------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of where to send."""
+        """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where to put what comes."""
+        """Return the buffer for received data, which is used again for each read."""
         del sizehint
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Let what is complete be heard."""
+        """Pass on the frames that are complete."""
         if bodies := self._frames.fed(self._buffer[:nbytes]):
             try:
                 self._heard(bodies)
@@ -69,7 +69,7 @@ class FrameConnection(asyncio.BufferedProtocol):
                 self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take note of the end, whatever broke."""
+        """Resolve *closed*, whatever the reason."""
         del exc
         if not self.closed.done():
             self.closed.set_result(None)

@@ -1,4 +1,4 @@
-"""Frames: a length and a message in MessagePack."""
+"""Frames: the length of a message in 4 bytes, big-endian, and the message in MessagePack."""
 
 from struct import Struct as Layout
 
@@ -8,7 +8,7 @@ __all__ = ["PREFIX_BYTES", "Frames", "framed"]
 
 _LENGTH = Layout("!I")
 PREFIX_BYTES = _LENGTH.size
-"""What a frame has before its message."""
+"""The size of the length prefix."""
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -19,7 +19,7 @@ def framed(message: msgspec.Struct) -> bytes:
 
 
 class Frames:
-    """Bytes as they come in, cut into frames.
+    """Divides received bytes into frames.
 
     >>> from sojourn.spark.wire.processor import Ready
     >>> frames = Frames()
@@ -32,7 +32,7 @@ class Frames:
         self._buffer = bytearray()
 
     def fed(self, some: bytes | memoryview) -> list[bytes]:
-        """Return the frames that *some* more bytes complete."""
+        """Return the bodies of the frames that *some* more bytes complete."""
         buffer = self._buffer
         if buffer:
             buffer += some
@@ -45,7 +45,7 @@ class Frames:
                 break
             start = begin + length
             frames.append(bytes(some[begin:start]))
-        if not buffer:  # most often: whole frames come, and nothing is copied twice
+        if not buffer:  # the usual case: whole frames arrive, and nothing is copied twice
             buffer += some[start:]
         elif start:
             self._buffer = bytearray(some[start:])

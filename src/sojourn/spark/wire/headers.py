@@ -1,11 +1,11 @@
-"""What travels with a record beside its payload, as Kafka headers.
+"""The metadata of a record, as Kafka headers.
 
-A root's id is its position: topic, partition, offset; with a mark that tells this topic from
-another of that name (`sojourn.spark.driver.kafka.id_epoch`). A child's derives from its
-parent's, the operator and the place among the outputs, so that a record that is worked on again
-gives children with the same ids, if the function gives the same outputs again.
+The id of a root is its position: topic, partition, offset; with a mark that distinguishes a
+recreated topic of the same name (`sojourn.spark.driver.kafka.id_epoch`). The id of a child
+derives from its parent's, the operator and its place among the outputs. So the children of a
+record that is processed again have the same ids, if the function is deterministic.
 
-Anybody may write to a topic: what cannot be is taken as if it were not there.
+Any client may write to a topic, so headers with invalid values are ignored.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,49 +39,51 @@ __all__ = [
 ]
 
 ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
-"""Which record it is, of which root, and when that was born."""
+"""The id of the record, the id of its root, and the birth time of the root."""
 WRITTEN, TRACE = "sojourn-written", "sojourn-trace"
-"""When it was written to its stream, and for how many roots its own stands."""
+"""When it was written to its stream, and how many roots its own stands for (sampling)."""
 INPUT = "sojourn-input"
-"""Which record that entered a writer it comes of (`sojourn.spark.wire.signed_inputs`)."""
+"""The input of a writer that it derives from (`sojourn.spark.wire.signed_inputs`)."""
 ERROR = "sojourn-error"
 """Why it is a dead letter."""
 FOR = "sojourn-for"
-"""The only operator that is to work on it: one that failed before."""
+"""The only operator that processes it, on a retry."""
 BLOB = "sojourn-column-"
-"""What the name of a binary column follows."""
+"""The prefix of the names of binary columns."""
 
 MOST_ID_BYTES = 1000
-"""An id that is longer is taken as its hash: it is written with every record that follows."""
+"""A longer id is replaced by its hash, because every derived record carries it."""
 MOST_TRACED = 1_000_000
-"""No root stands for more."""
+"""The maximum number of roots that one stands for."""
 LATEST_S = 253_402_300_799.0
 """The last second of the year 9999."""
 
 OURS = "sojourn-"
-"""What the names of our headers begin with."""
+"""The prefix of the names of our headers."""
 
 Header = tuple[str, bytes]
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):
-    """Which record it is, of which root, born when, written when; and its binary columns.
-
-    *traced* is the number of roots that its own stands for, 0 where it is not followed, and
-    None where nobody has decided that yet: it is a root. *place* is the topic, partition and
-    offset that it was read from, *key* that of its message, and *others* the headers that are
-    not ours.
-    """
+    """The metadata of a record that was read from Kafka."""
 
     identity: str
     root: str
+    """The id of its root."""
     birth_s: float
+    """The birth of its root (Unix time)."""
     written_s: float
+    """When it was written to its stream."""
     blobs: dict[str, bytes]
+    """Binary columns."""
     traced: int | None = None
+    """The number of roots that its own stands for; 0 if not traced, None of a new root."""
     place: str = ""
+    """The topic, partition and offset that it was read from."""
     key: bytes | None = None
+    """The Kafka key."""
     others: tuple[Header, ...] = ()
+    """Headers that Sojourn did not set."""
 
 
 def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
@@ -94,7 +96,7 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
     key: bytes | None = None,
     mark: str = "",
 ) -> Lineage:
-    """Return what a record's headers say, or its position where they say nothing.
+    """Return the metadata in a record's headers, by default derived from its position.
 
     >>> stranger = lineage_of([], topic="lines", partition=0, offset=7, timestamp_s=1.5)
     >>> stranger.identity, stranger.root, stranger.birth_s
@@ -133,9 +135,9 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
 
 
 def addressee(dead_letters: str, operator: str) -> str:
-    """Return what says `FOR` which operator a record is.
+    """Return the value of the header `FOR` that addresses *operator*.
 
-    The topic of its dead letters tells applications that read the same topic apart.
+    The dead-letter topic distinguishes applications that read the same topic.
 
     >>> addressee("shop.dead-letters", "parse")
     'shop.dead-letters/parse'
@@ -144,12 +146,12 @@ def addressee(dead_letters: str, operator: str) -> str:
 
 
 def is_retry(headers: Iterable[Mapping[str, Any]] | None) -> bool:
-    """Tell whether a record, of which Spark has these headers, is for one operator only."""
+    """Return whether a record with these headers, as Spark has them, is a retry."""
     return any(header["key"] == FOR for header in headers or ())
 
 
 def marked(topic: str, mark: str) -> str:
-    """Return a topic as ids of its roots begin: neither a name nor a mark has such a letter.
+    """Return the topic as it begins the ids of its roots; "@" is in no name and no mark.
 
     >>> marked("lines", "Xk3f9a2B-5f0c9e1a"), marked("lines", "")
     ('lines@Xk3f9a2B-5f0c9e1a', 'lines')
@@ -158,12 +160,12 @@ def marked(topic: str, mark: str) -> str:
 
 
 def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """Return the identity that headers, as Spark has them, tell; None where they do not."""
+    """Return the id of the record in headers, as Spark has them; None without one."""
     return _told(headers, ID)
 
 
 def root_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """Return the id of the root that headers, as Spark has them, tell; None without one."""
+    """Return the id of the root in headers, as Spark has them; None without one."""
     return _told(headers, ROOT)
 
 
@@ -178,7 +180,7 @@ def _text(told: dict[str, bytes], name: str, otherwise: str) -> str:
     given = told.get(name, b"")
     try:
         text = given.decode()
-    except UnicodeDecodeError:  # a stranger may write anything
+    except UnicodeDecodeError:  # any client may write headers
         return otherwise
     if len(given) > MOST_ID_BYTES:
         return sha256(given).hexdigest()
@@ -190,11 +192,11 @@ def _seconds(told: dict[str, bytes], name: str, otherwise: float) -> float:
         seconds = float(told[name])
     except (KeyError, ValueError):
         return otherwise
-    return seconds if 0 <= seconds <= LATEST_S else otherwise  # of NaN neither is true
+    return seconds if 0 <= seconds <= LATEST_S else otherwise  # NaN fails both comparisons
 
 
 def _traced(told: dict[str, bytes]) -> int | None:
-    """Return what was decided where the root entered; None of a root itself."""
+    """Return the sampling decision made when the root entered; None of a root itself."""
     if not {ID, ROOT} <= told.keys():  # a producer may give its records ids
         return None
     try:

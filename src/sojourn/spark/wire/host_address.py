@@ -1,4 +1,4 @@
-"""Where a relay reaches the host of its part: on this machine, or from another one."""
+"""The address at which a relay connects to the host of its part, and its encryption."""
 
 import asyncio
 import socket
@@ -18,27 +18,30 @@ __all__ = ["HostAddress", "encrypted"]
 
 _CONNECT_S = 10.0
 _CHUNK = 1 << 16
-# A host answers a close at once, and one that is gone never does.
+# A live host answers a close immediately, and a dead one never does.
 _CLOSE_S = 5.0
 _Ends: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAddress:
-    """A Unix socket at *path*; or, for other machines, a *port* of a *machine*.
-
-    There a relay has to show that it knows the *secret* of the run; with a *certificate*, all
-    that is said is encrypted, to a host that has it.
-    """
+    """A Unix socket on this machine, or a TCP port for other machines."""
 
     path: str = ""
+    """Of the Unix socket."""
     machine: str = ""
+    """Of the TCP port; empty for a Unix socket."""
     port: int = 0
     secret: bytes = field(default=b"", repr=False)
+    """The secret of the run, by which both ends of a TCP connection authenticate."""
     certificate: str = field(default="", repr=False)
+    """The certificate of the host; empty if connections are not encrypted."""
 
     def connect(self) -> socket.socket:
-        """Return a connection. Raise `OSError`, or `EngineError` if the host refuses it."""
+        """Return a connection, authenticated and encrypted over TCP.
+
+        Raise `OSError` if there is none, and `EngineError` if the host refuses it.
+        """
         if not self.machine:
             host = socket.socket(socket.AF_UNIX)
             try:
@@ -49,7 +52,7 @@ class HostAddress:
             return host
         host = socket.create_connection((self.machine, self.port), timeout=_CONNECT_S)
         try:
-            # records would wait for acknowledgements of those before
+            # otherwise records wait for acknowledgements of earlier ones (Nagle's algorithm)
             host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.certificate:
                 host = encrypted(host, self.certificate)
@@ -61,16 +64,16 @@ class HostAddress:
 
 
 def encrypted(host: socket.socket, certificate: str) -> socket.socket:
-    """Return a socket that says to *host*, and hears from it, what is encrypted on the way.
+    """Return a socket whose data is exchanged with *host* over TLS; it takes over *host*.
 
     TLS in Python is not safe for one thread that reads while another writes. So the connection
-    belongs to a third thread, which holds one end of a pair of sockets; the two use the other
-    end.
+    belongs to a third thread, which forwards data between it and one end of a socket pair; the
+    two threads use the other end, which is returned.
 
-    It takes over *host*. All that was sent arrives, even if the socket is closed at once, and
-    all that the host said before it closed can be read; not so if the other end still speaks
-    then. Raise `OSError` if there is no connection, and `EngineError` if the host does not have
-    this *certificate*.
+    All data sent arrives, even if the socket is closed immediately afterwards, and all that the
+    host sent before it closed can be read; data in flight in the other direction is lost then.
+    Raise `OSError` if there is no connection, and `EngineError` if the host does not have this
+    *certificate*.
     """
     context = peer_context(certificate)
     ours, theirs = socket.socketpair()
@@ -97,7 +100,7 @@ def encrypted(host: socket.socket, certificate: str) -> socket.socket:
 def _run(carry: Coroutine[Any, Any, None], connected: "Future[None]") -> None:
     try:
         asyncio.run(carry)
-    except BaseException as error:  # noqa: BLE001 - who waits for the connection raises it
+    except BaseException as error:  # noqa: BLE001 - raised where the connection is awaited
         if not connected.done():
             connected.set_exception(error)
 
@@ -108,7 +111,7 @@ async def _carry(
     context: ssl.SSLContext,
     connected: "Future[None]",
 ) -> None:
-    """Carry both ways until our side has closed: what the host says no more is read then."""
+    """Forward data in both directions until our end is closed."""
     with host, theirs:
         outside = await asyncio.open_connection(
             sock=host,
@@ -125,19 +128,20 @@ async def _carry(
         for _, writer in (outside, inside):
             writer.close()
             with suppress(OSError):
-                await writer.wait_closed()  # after what it holds
+                await writer.wait_closed()  # after its buffered data
 
 
 async def _inwards(outside: _Ends, inside: _Ends) -> None:
     await _copy(outside[0], inside[1])
     with suppress(OSError):
         if not inside[1].is_closing():
-            inside[1].write_eof()  # after what it holds; our side closes when it has read that
+            # after its buffered data; our end closes when it has read that
+            inside[1].write_eof()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes, until its end; what nobody takes any more is dropped."""
-    with suppress(OSError):  # a connection that breaks has ended
+    """Copy until the end of *reader*; data for a closed *writer* is dropped."""
+    with suppress(OSError):  # a broken connection is an ended one
         while some := await reader.read(_CHUNK):
             if not writer.is_closing():
                 writer.write(some)

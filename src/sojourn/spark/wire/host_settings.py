@@ -1,4 +1,4 @@
-"""What a host is told when it is started."""
+"""The settings of a host, which the driver writes to its standard input."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,76 +10,87 @@ from sojourn.spark.wire.repetitions import ID_WINDOW
 __all__ = ["SECRET", "SOCKET", "TOKEN", "HostSettings", "OperatorSettings"]
 
 TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
-"""The variable by which a host knows what to say to its controller."""
+"""The environment variable with the token by which a host authenticates to its controller."""
 SECRET = "SOJOURN_RUN_SECRET"  # noqa: S105 - its name
-"""The variable by which a host knows who may connect from other machines."""
+"""The environment variable with the secret that peers on other machines must know."""
 SOCKET = "relay.sock"
-"""Where relays reach a host, in its folder."""
+"""The Unix socket for relays, in the folder of a host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSettings:
-    """What the processors of an operator run, and how many there are at first.
-
-    *job* is `package.module:factory`, called with *argument*. A record may take *limit_s*; a
-    set-up, which loads models, *set_up_limit_s*. Where processors are not all here, *on* tells
-    how many are on each node.
-    """
+    """The job of an operator, and its initial processors."""
 
     job: str
+    """`package.module:factory`, called with *argument*."""
     argument: str = ""
     processors: int = 1
     on: Mapping[str, int] | None = None
+    """Processors by node; None if all are beside the host."""
     on_error: OnError = field(default_factory=OnError)
     limit_s: float = 300.0
+    """Time limit for a record."""
     set_up_limit_s: float = 300.0
+    """Time limit for the set-up, which may load models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSettings:
-    """What the host of a part runs, and where it is reached.
+    """The part that a host runs, and its connections.
 
-    *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind*, *stateful* and *nulls* are its
-    graph's;
-    *projected* are inner streams that projections make of what is read from Kafka. Roots of
-    reminders are called as *reminded* says, and states expire after *ttl_s*, by operator.
-    Relays connect to a socket in *folder*, which only the owner may enter; the controller
-    listens at *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what
-    operators print in *logs*. The folder *temporary* is removed by hosts if the process that
-    started them was killed. The file descriptor *listens* is a socket for other machines; what
-    is said there is encrypted if there is a file *identity*, with a key and its certificate.
-    Ids that producers gave are compared with the last *id_window* of their partition.
-    A host waits *disk_patience_s* for room on a full disk. A relay without a heartbeat for
-    *relay_timeout_s* is lost, and its batch runs again. A start may resume from any of the last
-    *kept_batches* before the one that was committed last.
+    *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind*, *stateful* and *nulls* make
+    its `sojourn.spark.host.desk.part_graph.PartGraph`.
     """
 
     name: str
+    """The part."""
     operators: Mapping[str, OperatorSettings]
     readers: Mapping[str, tuple[str, ...]]
+    """Operators that read a stream, by stream."""
     emits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Streams that an operator writes to, by operator."""
     leaving: tuple[str, ...] = ()
+    """Streams that leave the part through relays."""
     everyone: tuple[tuple[str, str], ...] = ()
+    """Operators and the streams that are broadcast to all their processors."""
     inner: tuple[str, ...] = ()
+    """Streams that are read without having been in a topic."""
     projected: tuple[str, ...] = ()
+    """Inner streams that projections make from records of Kafka."""
     behind: Mapping[str, str] = field(default_factory=dict)
+    """The leaving stream that a projection behind the part reads, by projection."""
     stateful: tuple[str, ...] = ()
+    """Operators with a state for each key."""
     nulls: tuple[str, ...] = ()
+    """Operators that also read messages without a value."""
     reminded: Mapping[str, str] = field(default_factory=dict)
+    """The name of the partition of its reminders in ids, by operator."""
     ttl_s: Mapping[str, float] = field(default_factory=dict)
+    """When the state of a key expires, by operator."""
     folder: Path
+    """Private folder with the socket for relays."""
     cuts: Path
+    """Folder of cuts and spilled records."""
     logs: Path | None = None
+    """Folder for the output of operators."""
     controller: Path = Path()
+    """The socket of the controller."""
     temporary: Path | None = None
+    """A folder to remove if the process that started the host was killed."""
     listens: int | None = None
+    """File descriptor of a listening socket for other machines."""
     identity: Path | None = None
+    """File with a TLS key and its certificate; None turns encryption off."""
     id_window: int = ID_WINDOW
+    """Ids from producers are compared with so many earlier ones of their partition."""
     disk_patience_s: float = 900.0
+    """How long to wait for space on a full disk."""
     kept_batches: int = 3
+    """Batches before the last commit from which a start may resume."""
     relay_timeout_s: float = 10.0
+    """After this time without a heartbeat a relay is lost, and its batch runs again."""
 
     @property
     def layout(self) -> str:
-        """What a log of open records depends on: who reads what, and who keeps a state."""
+        """Identifies the graph that a log of open records depends on."""
         return repr((sorted(self.operators), dict(self.readers), self.leaving, self.stateful))

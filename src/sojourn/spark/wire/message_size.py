@@ -1,22 +1,22 @@
-"""How large a message may be: Kafka refuses one beyond its limit, however often it is sent."""
+"""The size of messages: Kafka refuses one above its limit, however often it is retried."""
 
 from collections.abc import Iterable, Mapping
 
 __all__ = ["MOST_BYTES", "blobs_bytes", "message_bytes"]
 
 MOST_BYTES = 1 << 20
-"""What Kafka's clients (`max.request.size`) and brokers take unless told otherwise."""
+"""The default limit of Kafka's clients (`max.request.size`) and brokers."""
 
-# As Java's client reckons before it sends: a batch of one record, and the lengths of its parts.
+# As estimated by the Java client: a batch of one record, and the lengths of its parts.
 _MESSAGE, _HEADER = 61 + 21 + 15, 10
-# What the name of a binary column follows in its header, and more.
+# The prefix of the name of a binary column in its header, and more.
 _BLOB = 32
 
 
 def message_bytes(
     key: bytes | None, value: bytes, headers: Iterable[tuple[str, bytes]] = ()
 ) -> int:
-    """Return the most that a message takes.
+    """Return an upper bound of the size of a message.
 
     >>> message_bytes(b"k", b"value", [("name", b"content")])
     124
@@ -26,5 +26,5 @@ def message_bytes(
 
 
 def blobs_bytes(blobs: Mapping[str, bytes]) -> int:
-    """Return what binary columns take as headers."""
+    """Return an upper bound of the size of binary columns as headers."""
     return sum(_BLOB + len(name.encode()) + len(content) for name, content in blobs.items())

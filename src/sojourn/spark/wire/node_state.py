@@ -1,4 +1,4 @@
-"""What a host knows of a node that its agent is connected from."""
+"""The state of a node, in the reports of a host that its agent is connected to."""
 
 import msgspec
 
@@ -6,26 +6,31 @@ __all__ = ["NodeState"]
 
 
 class NodeState(msgspec.Struct, array_like=True, frozen=True):
-    """How a node is at the moment; None is not known yet.
-
-    Its clock is *offset_s* ahead of the host's, which is known to half of *round_trip_s*, the
-    shortest time that a question and its answer lately took on their way. Of its memory
-    *used_bytes* are in use, of at most *limit_bytes*. *to* it and *back* went so many bytes
-    since it has connected, by stream, and lately so many per second. *kafka* is why clients
-    there do not reach Kafka soon, if so. At *told_s* of its own steady clock *cpu_s* seconds
-    were used of its *cores*, by all that is in the same *pool*.
-    """
+    """The current state of a node; None is not known yet."""
 
     round_trip_s: float | None = None
+    """The shortest recent round-trip time between host and node."""
     offset_s: float | None = None
+    """How far the node's clock is ahead of the host's, known to half of the round-trip time."""
     used_bytes: int | None = None
+    """Memory in use on the node."""
     limit_bytes: int | None = None
+    """The memory limit of the node."""
     to: dict[str, int] = {}
+    """Bytes sent to the node since it connected, by stream."""
     back: dict[str, int] = {}
+    """Bytes received from it since it connected, by stream."""
     to_per_s: float = 0.0
+    """Bytes recently sent per second."""
     back_per_s: float = 0.0
+    """Bytes recently received per second."""
     kafka: str = ""
+    """Why Kafka clients on the node do not reach the brokers quickly; empty if they do."""
     cores: float | None = None
+    """Cores that processes on the node may use."""
     pool: str = ""
+    """Identifies these cores: nodes with the same pool share them."""
     cpu_s: float | None = None
+    """CPU seconds that all processes in the pool have used."""
     told_s: float = 0.0
+    """When *cpu_s* was read, by the monotonic clock of the node."""

@@ -1,4 +1,4 @@
-"""Messages between a host and its processors."""
+"""Messages between a processor and its host, or the agent of its node."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,37 +20,38 @@ __all__ = [
 
 
 class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A record that an operator sends to a stream.
-
-    *keys* are those by which operators of the same part read it, by their names.
-    """
+    """A record that an operator sends to a stream."""
 
     stream: str
     payload: bytes
     blobs: dict[str, bytes] = {}
+    """Binary columns."""
     keys: dict[str, str | None] = {}
+    """Its keys for the operators of the same part that read it by key, by operator."""
 
     @property
     def size_bytes(self) -> int:
-        """What it carries."""
+        """The size of payload and binary columns."""
         blobs = self.blobs
         return len(self.payload) + (sum(map(len, blobs.values())) if blobs else 0)
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True):
-    """What became of a record: what it sends on, or why it is a dead letter.
+    """The final outcome of a record, after retries: outputs, or a dead letter.
 
-    Of a dead letter *traceback* is where the function raised, and *tries* how often. *state*
-    is what its key has from now on, if that has changed; empty if it has none any more.
-    *reminders* are asked for, for its key: after how many seconds, and a note.
+    A host makes it of one or more `Result`s.
     """
 
     outputs: Sequence[OutputRecord] = ()
     dead: str = ""
+    """The error of a dead letter; empty of a record that succeeded."""
     traceback: str = ""
     tries: int = 0
+    """How often the function was called, of a dead letter."""
     state: bytes | None = None
+    """The new state of its key; empty if it was deleted, None if unchanged."""
     reminders: Sequence[tuple[float, str]] = ()
+    """Reminders requested for its key: delay in seconds, and note."""
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -67,37 +68,38 @@ class NotReady(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Assignment(msgspec.Struct, array_like=True, frozen=True):
-    """What a processor is to do next, one after the other, with the *states* of the keys."""
+    """Records that a processor must process in order."""
 
     records: list[Record]
     states: Mapping[str, bytes] | None = None
+    """The states of their keys; None if the operator keeps no state."""
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True):
-    """What a record came to: outputs, or the error that was raised, and where.
-
-    One is *skipped* if another of its key, given with it, failed before it. *state* is that of
-    its key from now on, if it has changed, and *reminders* are what was asked for.
-    """
+    """The result of one call of the function: outputs, or an error."""
 
     outputs: list[OutputRecord]
     error: str = ""
     took_s: float = 0.0
+    """Wall-clock time of the call."""
     cpu_s: float = 0.0
     traceback: str = ""
     skipped: bool = False
+    """Whether it was not processed because an earlier record of its key failed."""
     state: bytes | None = None
+    """The new state of its key; None if unchanged."""
     reminders: list[tuple[float, str]] = []
+    """Reminders requested for its key: delay in seconds, and note."""
 
 
 class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor is done with so many of what it was given, in order."""
+    """The results of the next records of an assignment, in order."""
 
     results: list[Result]
 
 
 class Waits(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor or a relay cannot go on with a record until something outside answers."""
+    """A processor or a relay waits for an external service, such as a schema registry."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""A record, as all processes of an application have it."""
+"""A record, as relays, hosts, agents and processors exchange it."""
 
 from typing import NamedTuple
 
@@ -7,49 +7,52 @@ import msgspec
 __all__ = ["Partition", "Record", "Root"]
 
 Partition = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""A topic and a partition number."""
 
 
 class Root(NamedTuple):
-    """The record of a source that others come of, by its place in Kafka."""
+    """The record from which others derive, by its position in Kafka."""
 
     partition: Partition
     offset: int
 
 
-# Records cannot refer to themselves, and a part has many: the garbage collector passes by.
+# A part has many records and they form no cycles, so the garbage collector need not track them.
 class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A record on its way to a processor.
-
-    *name* is its id: the same when it is worked on again after a failure, and no other's.
-    *blobs* are binary columns, *key* is what it is served in order with, *written_s* is when
-    it was written to its stream. *traced* is the number of roots that its own, born at
-    *birth_s*, stands for; 0 of one that is not followed. *place* is the topic, partition and
-    offset that it, or the record that it came of, was read from. Of the message that was read
-    there are its key, which what comes of it has too, and the headers of *others*. What it
-    sends to Kafka has *room* for so many bytes; 0 where that is not known.
-    """
+    """A record with its metadata."""
 
     name: str
+    """Its unique id, which stays the same when it is processed again after a failure."""
     payload: bytes
     stream: str = ""
     blobs: dict[str, bytes] = {}
+    """Binary columns."""
     key: str | None = None
+    """Its key for the operator that reads it; records of one key are processed in order."""
     written_s: float = 0.0
+    """When it was written to its stream (Unix time)."""
     everyone: bool = False
+    """Whether it is broadcast to all processors of the operator."""
     root: str = ""
+    """The id of its root."""
     birth_s: float = 0.0
+    """The birth of its root."""
     traced: int = 0
+    """The number of roots that its own stands for; 0 if not traced."""
     room: int = 0
+    """The maximum size of a record that it sends to Kafka; 0 if unknown."""
     place: str = ""
+    """The topic, partition and offset that it, or its ancestor in Kafka, was read from."""
     message_key: bytes | None = None
+    """The Kafka key, which derived records inherit."""
     others: tuple[tuple[str, bytes], ...] = ()
+    """Kafka headers that Sojourn did not set."""
 
     @property
     def size_bytes(self) -> int:
-        """What it carries: payload, binary columns, keys and headers."""
+        """The size of payload, binary columns, keys and headers."""
         if not (self.blobs or self.key or self.message_key or self.others):
-            return len(self.payload)  # most often: it is asked several times for each record
+            return len(self.payload)  # the usual case, asked several times for each record
         return (
             len(self.payload)
             + sum(map(len, self.blobs.values()))

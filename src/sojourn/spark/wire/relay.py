@@ -1,4 +1,8 @@
-"""What relays, which run in Spark's tasks, and the host of a part say to each other."""
+"""Messages between relays, which run in Spark's tasks, and the host of their part.
+
+A relay sends `RelayHello`, then `Rows` within the credit of `Grant`, and `AllRead` at the end
+of its batch. The host sends `Results` as they leave, and `Finished` once the cut is on disk.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -27,67 +31,69 @@ __all__ = [
 
 
 class RelayHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A relay begins, in a batch of one run of the query, as a task of a *stage* of Spark.
-
-    Spark numbers the tasks of a stage by *partition*. It runs one again with the same number if
-    it believes the first to be lost. *query* is the id of the checkpoint of the query, if it is
-    known.
-    """
+    """The first message of a relay, which is a task of a batch."""
 
     run: str
+    """The run of the query."""
     batch: int
+    """The batch of that run."""
     stage: int
+    """The stage of Spark that the task belongs to."""
     partition: int = 0
+    """The number of the task in its stage; a retry of a lost task has the same number."""
     query: str = ""
+    """The id in the checkpoint of the query; empty if unknown."""
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True):
-    """A record as Spark has read it, and the keys by which operators read it.
-
-    It is for *only* one operator if it was put back in for that; for none if that is of
-    another part or application. One that a projection before the part could not read was
-    *refused*: by which, and why. Where records may come twice, *provenance* tells them apart.
-    The value of a message may be *null*.
-    """
+    """A record that Spark has read from Kafka."""
 
     partition: Partition
     offset: int
     record: Record
     keys: dict[str, str | None] = {}
+    """Its keys for the operators that read it by key, by operator."""
     only: str | None = None
+    """The operator that a retry is for, empty if not in this part; None if not a retry."""
     refused: tuple[str, str] | None = None
+    """The projection before the part that could not read it, and the error."""
     provenance: Provenance | None = None
+    """Identifies duplicates; None where the part drops none."""
     null: bool = False
+    """Whether the message has no value."""
 
 
 class Rows(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """What Spark has read, no more than there is credit for."""
+    """Records that Spark has read, within the credit of the relay.
+
+    When its batch has lasted long enough, a relay sends the rest without credit.
+    """
 
     rows: list[Row]
 
 
 class AllRead(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Spark reads no more in this batch."""
+    """All records of the batch were sent."""
 
 
 class Heartbeat(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The relay lives, whatever it waits for; it says so every second."""
+    """Sent every second, also while the relay waits for Spark or for credit."""
 
 
 class Grant(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The relay may hand over so many rows more."""
+    """More credit: the number of additional rows that the relay may send."""
 
     number: int
 
 
 class Ends(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Partitions of which many records wait, and the offset at which each ends."""
+    """The end offsets of partitions with a large backlog."""
 
     ends: list[tuple[Partition, int]]
 
 
 class DeadLetter(msgspec.Struct, array_like=True, frozen=True):
-    """A record that *operator* could not do, and why; *inner* if it never was in Kafka."""
+    """A record that *operator* could not process."""
 
     operator: str
     record: Record
@@ -95,17 +101,18 @@ class DeadLetter(msgspec.Struct, array_like=True, frozen=True):
     traceback: str
     tries: int
     inner: bool = False
+    """Whether the record was never in Kafka."""
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory, about."""
+        """Its approximate size in memory."""
         return self.record.size_bytes + len(self.error) + len(self.traceback)
 
 
 class Results(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Records and dead letters that leave: each with the root that it came of, and its floor.
+    """Records and dead letters that leave the part, each with its root and floor.
 
-    All roots of that partition below the floor have left for good.
+    The results of all roots of that partition below the floor are committed.
     """
 
     records: list[tuple[Record, Root, int]] = []
@@ -113,11 +120,11 @@ class Results(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Finished(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The relay may end: the cut of its batch is on disk."""
+    """The cut of the batch is on disk, so the relay may end."""
 
 
 class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The relay has to fail: its batch or attempt is over, or a record stops it all."""
+    """The relay must fail: its attempt is over, or a record stops the application."""
 
     reason: str
 
@@ -127,9 +134,9 @@ ToRelay = Grant | Ends | Results | Finished | Failed
 
 
 def with_rows_together(messages: Iterable[FromRelay]) -> Iterator[FromRelay]:
-    """Yield messages in order, and rows that follow each other as if they came in one.
+    """Yield messages in order, with consecutive `Rows` merged into one.
 
-    They are decided together, and logged with one write.
+    Merged rows are processed together, and logged with one write.
 
     >>> row = Row(("lines", 0), 7, Record("lines/0/7", b""))
     >>> came = [Rows([row]), Rows([row, row]), AllRead(), Rows([row])]

@@ -14,7 +14,7 @@ class Reminded(msgspec.Struct, frozen=True):
 
 
 def reminder_key(payload: bytes) -> str | None:
-    """Return the key that a reminder is for; None if it is none."""
+    """Return the key in the payload of a reminder; None if it cannot be decoded."""
     try:
         return msgspec.json.decode(payload, type=Reminded).key
     except msgspec.MsgspecError:

@@ -1,21 +1,22 @@
-"""Which records of a stream are duplicates, judged for one partition of it.
+"""Deduplication of one partition of a stream.
 
-A query repeats the records of a batch that it has not committed. Each record that it writes
-carries an `Input`: who wrote it, which offset it comes from, and a *floor*, the offset below
-which this writer had written everything before its last commit. So a reader keeps the ids from
-the highest floor it has seen; a record from below the floor is a duplicate. Floors rise only
-between batches, and a batch is written before the next one begins, so no order within a batch
-is assumed.
+A query replays the records of a batch that it has not committed. Each record that it writes
+carries an `Input`: the writer, the input offset that it derives from, and a *floor*, the offset
+below which this writer had written everything before its last commit. So a reader remembers
+only the ids from the highest floor it has seen on; a record from below the floor is a
+duplicate. Floors rise only between batches, and a batch is written before the next one begins,
+so no order within a batch is assumed.
 
 Each writer has floors of its own: two parts that read the same topic are at different offsets.
 A query of Spark's own passes on the inputs of the record it reads and appends its own; each of
-them is judged, the nearest first.
+them is checked, the nearest first.
 
-A producer that names its records may send one again at another offset. Those are compared with
-the last ids of such records. Ids without a valid input are remembered apart: somebody who
-writes the id of a record in advance cannot displace it.
+A producer that gives its records ids may send one again at another offset. These ids are
+compared with a window of the last ones. Ids without a valid input have a window of their own,
+so a client that writes the id of a record in advance cannot suppress it.
 
-The result depends only on the records up to some offset, whoever reads them and how often.
+The result depends only on the records up to some offset, not on which task reads them or how
+often.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,25 +36,24 @@ __all__ = [
 ]
 
 ID_WINDOW = 100_000
-"""With so many earlier ids, by default, one that a producer gave is compared."""
+"""The default number of earlier ids that the id from a producer is compared with."""
 
 
 class Input(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
-    """The record that entered *writer*, a part or a query, from which another record comes.
-
-    *topic* is written as in the ids of its roots. Everything that comes of records below
-    *floor* was written before the writer's last commit.
-    """
+    """The record that a *writer* has read, from which it derived another record."""
 
     writer: str
+    """A part or a query."""
     topic: str
+    """The topic as in ids of its roots, with its mark."""
     partition: int
     offset: int
     floor: int
+    """Output for all offsets below was written before the writer's last commit."""
 
     @property
     def place(self) -> str:
-        """Its position, as the id of a root that no producer has named.
+        """Its position, which is also the default id of a root.
 
         >>> Input(writer="split", topic="lines@m", partition=0, offset=7, floor=5).place
         'lines@m/0/7'
@@ -62,27 +62,25 @@ class Input(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class Provenance(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
-    """Where a record comes from: its id and the verified *inputs*, the nearest writer last.
-
-    It is *named* if a producer chose its id, or that of its root.
-    """
+    """The id of a record, and the inputs that it derives from."""
 
     identity: str
     inputs: tuple[Input, ...] = ()
+    """Verified inputs, the nearest writer last."""
     named: bool = False
+    """Whether a producer chose its id, or the id of its root."""
 
 
 class FromPartition(msgspec.Struct, array_like=True):
-    """The records that a writer has made of one partition, from offset *floor* on.
-
-    *ids* are offset and id of each, with the offset as the value.
-    """
+    """The records that a writer has derived from one partition of its input."""
 
     writer: str
     topic: str
     partition: int
     floor: int = 0
+    """The highest floor seen; records from offsets below are duplicates."""
     ids: dict[str, int] = {}
+    """The input offset of each record from the floor on, by offset and id."""
 
     def adds(self, identity: str, entered: Input) -> bool:
         """Return whether a record is new, and remember it."""
@@ -91,7 +89,7 @@ class FromPartition(msgspec.Struct, array_like=True):
         if entered.floor > self.floor:
             self.floor = entered.floor
             self.ids = {name: at for name, at in self.ids.items() if at >= self.floor}
-        # with the offset, so that an id copied to another record displaces none
+        # with the offset, so that a copied id on another record suppresses nothing
         name = f"{entered.offset} {identity}"
         if name in self.ids:
             return False
@@ -104,7 +102,7 @@ class FromPartition(msgspec.Struct, array_like=True):
 
 
 class RecentIds(msgspec.Struct, array_like=True):
-    """The last ids that producers gave, by their order; so many *passed* in all.
+    """The last ids from producers, with the number of each; *passed* counts all of them.
 
     >>> recent = RecentIds.of(["x", "a"])
     >>> [recent.adds(identity, window=2) for identity in ("b", "a", "c", "b", "a")]
@@ -116,17 +114,17 @@ class RecentIds(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, ids: Sequence[str]) -> Self:
-        """Return ids that have passed, the latest last."""
+        """Return a window that contains *ids*, the latest last."""
         return cls(len(ids), dict(zip(ids, count(1), strict=False)))
 
     def adds(self, identity: str, window: int) -> bool:
-        """Return whether an id is not among the last *window*, and remember it then."""
+        """Return whether an id is not among the last *window*; if so, remember it."""
         place = self.ids.get(identity)
         if place is not None and place > self.passed - window:
             return False
         self.passed += 1
         self.ids[identity] = self.passed
-        if self.passed % window == 0:  # seldom, because it looks at all of them
+        if self.passed % window == 0:  # rarely, because this scans all of them
             self.ids = {name: n for name, n in self.ids.items() if n > self.passed - window}
         return True
 
@@ -136,18 +134,17 @@ class RecentIds(msgspec.Struct, array_like=True):
 
 
 class Memory(msgspec.Struct, array_like=True):
-    """The memory of a partition that was read up to some offset.
-
-    *named* are ids of producers on records with inputs, *outside* on records without any.
-    """
+    """The deduplication state of a partition that was read up to some offset."""
 
     partitions: list[FromPartition] = []
     named: RecentIds = msgspec.field(default_factory=RecentIds)
+    """Ids from producers, of records with inputs."""
     outside: RecentIds = msgspec.field(default_factory=RecentIds)
+    """Ids from producers, of records without inputs."""
 
     @classmethod
     def of(cls, ids: Sequence[str]) -> Self:
-        """Return the memory of records with these ids, of which nothing else is known."""
+        """Return the state after records with these ids, if nothing else is known of them."""
         return cls([], RecentIds.of(ids), RecentIds.of(ids))
 
     def copied(self) -> "Memory":
@@ -157,10 +154,10 @@ class Memory(msgspec.Struct, array_like=True):
 
 
 class Repetitions:
-    """Tells new records of one partition of a stream from duplicates.
+    """Detects duplicates among the records of one partition of a stream.
 
-    Ids that producers gave are compared with the last *window*. What is remembered of topics
-    that are not among *topics*, if those are given, is dropped: they were recreated.
+    Ids from producers are compared with the last *window*. State about topics that are not
+    among *topics*, if given, is dropped, because these topics were recreated.
     """
 
     def __init__(
@@ -176,11 +173,11 @@ class Repetitions:
 
     @property
     def memory(self) -> Memory:
-        """What to resume from."""
+        """The state to resume from."""
         return Memory(list(self._partitions.values()), self._named, self._outside)
 
     def is_new(self, arrived: Provenance) -> bool:
-        """Return whether a record comes for the first time, and remember it."""
+        """Return whether a record is no duplicate, and remember it."""
         for entered in reversed(arrived.inputs):
             if not self._of(entered).adds(arrived.identity, entered):
                 return False

@@ -1,10 +1,10 @@
-"""The header that says which record entered a writer, signed with a key of the application.
+"""The header with the input that a record derives from, signed with a key of the application.
 
-Readers drop duplicates by these headers (`sojourn.spark.wire.repetitions`), and a wrong one
-would let them drop every later record. So a header counts only if it carries the signature of
-this application: HMAC-SHA256 over its text, cut to 128 bits. The signature covers no id. A
-valid header on another record names an offset that was written already, so it suppresses
-nothing.
+Readers drop duplicates by these headers (`sojourn.spark.wire.repetitions`), and a forged floor
+could make them drop every later record. So a header counts only with the signature of this
+application: HMAC-SHA256 over its text, truncated to 128 bits. The signature does not cover the
+id. That is safe: a valid header copied to another record names an offset that was already
+written, so it suppresses nothing.
 """
 
 import hmac
@@ -21,24 +21,24 @@ __all__ = ["LONGEST", "SIGNATURE", "SignedInputs"]
 
 SIGNATURE = 32
 """Hexadecimal digits of a signature."""
-# Kafka's offsets have 63 bits. A number has one spelling: headers are compared as text.
+# Kafka's offsets have 63 bits. No leading zeros: the signature covers text.
 _NUMBER = "(0|[1-9][0-9]{0,18})"
 _NAME = "[A-Za-z0-9._-]+"
 _FORM = re.compile(
     f"(({_NAME}) ([^/ ]+)/{_NUMBER}/{_NUMBER} {_NUMBER}) ([0-9a-f]{{{SIGNATURE}}})".encode()
 )
-# Each hop through a query of Spark's own adds one; more are not worth verifying.
+# Each query of Spark's own adds one; verifying more would only cost time.
 _MOST = 32
 LONGEST = 480
-"""No header is longer: names of operators have 100 letters at most, those of topics 249."""
+"""The maximum length of a header: names of operators have up to 100 letters, topics 249."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedInputs:
     """Writes and verifies input headers with *key*, for records of *topics*.
 
-    Topics are written as in ids, with the mark that tells a recreated one apart. Without a key
-    there are no headers, and none is believed.
+    Topics are written as in ids, with the mark that distinguishes recreated ones. Without a key
+    no headers are written, and none are accepted.
 
     >>> signed = SignedInputs(b"secret", frozenset(["lines@m"]))
     >>> entered = Input(writer="split", topic="lines@m", partition=0, offset=7, floor=5)
@@ -55,14 +55,14 @@ class SignedInputs:
     topics: frozenset[str] = frozenset()
 
     def header(self, entered: Input) -> list[Header]:
-        """Return the header of a record that comes of *entered*; none without a key."""
+        """Return the header of a record that derives from *entered*; none without a key."""
         if not self.key:
             return []
         text = f"{entered.writer} {entered.place} {entered.floor}".encode()
         return [(INPUT, b"%b %b" % (text, self._signature(text)))]
 
     def inputs(self, headers: Iterable[Mapping[str, Any]] | None) -> tuple[Input, ...]:
-        """Return the inputs that headers, as Spark has them, prove; the nearest writer last."""
+        """Return the verified inputs in headers, as Spark has them; the nearest writer last."""
         if not self.key:
             return ()
         values = [header["value"] for header in headers or () if header["key"] == INPUT]
@@ -77,10 +77,10 @@ class SignedInputs:
         *,
         given: bool,
     ) -> Provenance | None:
-        """Return what tells a record from its duplicates; None of one that can have none.
+        """Return the provenance by which duplicates are detected; None if there can be none.
 
-        Its id is *given* if it has a header for it, and is not just its position. What comes of
-        a record with a position of ours for an id was not named by a producer.
+        *given* is whether the record has an id in a header, not only a position. A root whose
+        id is a position in one of our topics was not named by a producer.
         """
         inputs = self.inputs(headers)
         named = root.rsplit("/", 2)[0] not in self.topics if inputs else given

@@ -1,4 +1,4 @@
-"""Following the tree of a root: what each of its records tells when it is done."""
+"""Traces of the trees of roots, and the ids of records in them."""
 
 import hashlib
 
@@ -7,33 +7,34 @@ import msgspec
 __all__ = ["DIGEST", "HEAD", "LONGEST", "Trace", "child_identity"]
 
 LONGEST = 160
-"""The letters that an id may have after that of its root: more come of going round a loop."""
+"""The maximum letters of an id beyond its root's: ids grow with each round of a loop."""
 HEAD = 104
-"""How many of a longer one stay: with them, that of the operator at which the root entered."""
+"""The letters that a longer id keeps, which include the operator at which the root entered."""
 DIGEST = 32
-"""How many digits of its SHA-256 follow."""
+"""The digits of its SHA-256 that replace the rest."""
 
 
 class Trace(msgspec.Struct, array_like=True, frozen=True):
-    """A record of a followed root is done, *sojourn_s* after it was written to its stream.
-
-    *children* are the streams that it sent records to, with their identities. *weight* is the
-    number of roots that this one stands for.
-    """
+    """A processed record of a traced root."""
 
     root: str
     identity: str
     birth_s: float
+    """The birth of the root."""
     done_s: float
+    """When the record was done."""
     sojourn_s: float
+    """The time since it was written to its stream."""
     weight: int
+    """The number of roots that this one stands for."""
     children: list[tuple[str, str]]
+    """Stream and id of each record that it sent."""
 
 
 def child_identity(parent: str, operator: str, place: int | str, *, root: str) -> str:
-    """Return the identity of the record at *place* among what *operator* made of *parent*.
+    """Return the id of output number *place* of *operator* for the record *parent*.
 
-    The same record gives the same children when it comes again, if the function does.
+    It is deterministic: a record that is processed again has children with the same ids.
 
     >>> child_identity("lines/0/7", "split", 2, root="lines/0/7")
     'lines/0/7.split.2'
