@@ -1,1 +1,1 @@
-"""Tasks of Spark: relays between Kafka's records and hosts, and filters of duplicates."""
+"""Code that runs in tasks of Spark: relays between Kafka and hosts, and deduplication."""

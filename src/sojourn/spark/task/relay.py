@@ -1,10 +1,10 @@
-"""What runs in a Spark task: records to the host of a part, and what leaves it to Spark.
+"""The relay in a Spark task: sends records to the host of a part, and its results to Spark.
 
-One thread reads what Spark brings and passes on what the host gives credit for, while the
-other yields results as they come. A third sends heartbeats: the other two may wait for Spark
-for any time. The relay ends when the host says so: then all that was passed on is done and has
-left, or is in a cut on disk; only then Spark commits the batch. A relay belongs to one life of
-the host, and fails with it: the batch is run again.
+One thread reads records from Spark and sends them to the host, within the credit that the host
+grants, while the other yields results as they arrive. A third sends heartbeats, because the
+other two may wait for Spark indefinitely. The relay ends when the host says so: then every
+record that was sent is done and its results have left, or it is in a cut on disk. Only then
+does Spark commit the batch. If the host dies, the relay fails too, and the batch is retried.
 """
 
 import socket
@@ -58,11 +58,11 @@ def relay(
     *,
     patience_s: float = _PATIENCE_S,
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Return what `mapInArrow` runs: the relay to the host at *address*.
+    """Return the function for `mapInArrow`: the relay to the host at *address*.
 
-    A host that is being started again has *patience_s*. When a batch has lasted *batch_s*, all
-    that Spark has read of it is passed on at once. Java is told where partitions end under the
-    name *ends*, unless that is empty.
+    A host that restarts must accept a connection within *patience_s*. When a batch has lasted
+    *batch_s*, the records that Spark has read are sent without credit. Java learns the end
+    offsets of partitions under the name *ends*, unless it is empty.
     """
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -73,7 +73,7 @@ def relay(
 
 
 def _connected(address: HostAddress, part: str, patience_s: float) -> socket.socket:
-    """Return the connection to a host, which may have to be started again first."""
+    """Connect to a host, and retry while it restarts."""
     until_s = time.monotonic() + patience_s
     while True:
         try:
@@ -87,7 +87,7 @@ def _connected(address: HostAddress, part: str, patience_s: float) -> socket.soc
 
 
 class _Relay:
-    """One task of one batch, on its way through a host."""
+    """One task of one batch, and its connection to the host."""
 
     def __init__(self, host: socket.socket, route: Route, batch_s: float, ends: str) -> None:
         self._host, self._part = host, route.part
@@ -101,7 +101,7 @@ class _Relay:
         self._sending, self._over = threading.Lock(), threading.Event()
 
     def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield what leaves, until the host lets this task end."""
+        """Yield results until the host lets this task end."""
         self._send(_hello())
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
         try:
@@ -135,7 +135,7 @@ class _Relay:
         raise EngineError(f"{self._part}: the connection to its host is lost")
 
     def _untold(self, ends: list[tuple[Partition, int]]) -> list[tuple[Partition, int]]:
-        """Return the ends of partitions that this task reads which Java was not told yet."""
+        """Return new end offsets of partitions that this task reads, not yet sent to Java."""
         if not self._ends:
             return []
         new = {
@@ -151,31 +151,31 @@ class _Relay:
             self._send(Heartbeat())
 
     def _send(self, message: FromRelay) -> None:
-        """Say something to the host; if it is gone, the thread that reads takes note."""
+        """Send a message; the thread that reads finds out if the connection is lost."""
         with self._sending, suppress(OSError):
             self._host.sendall(framed(message))
 
     def _pass_on(self, batches: Batches) -> None:
-        """Pass records on, as many as there is credit for."""
+        """Send records to the host, within its credit."""
         try:
             for batch in batches:
-                # empty ones are the markers that let a record through at once
+                # null rows are markers that flush records through Spark immediately
                 rows = [row for row in batch.column(0).to_pylist() if row is not None]
                 while rows:
                     rows = rows[self._passed_on(rows) :]
-                    if self._ended:  # the task has failed, and Spark brings all of it again
+                    if self._ended:  # the task has failed, and Spark retries the batch
                         return
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
             self._failure = error
-            with suppress(OSError):  # it is gone already
+            with suppress(OSError):  # already closed
                 self._host.shutdown(socket.SHUT_RDWR)
         else:
             self._send(AllRead())
 
     def _passed_on(self, rows: list[dict[str, Any]]) -> int:
-        """Return how many were passed on, once it is one or more, or nobody waits for it.
+        """Send rows as soon as there is credit; return how many, 0 if the task has ended.
 
-        At the end of a batch all are: Spark commits what its reader has returned.
+        At the end of a batch all are sent: Spark commits the offsets that its reader returned.
         """
         with self._changed:
             left_s = max(0.0, self._ends_s - time.monotonic())
@@ -191,21 +191,21 @@ class _Relay:
         return some
 
     def _came(self, row: dict[str, Any]) -> Row:
-        """Return a row as the host takes it, once that is known."""
+        """Return the message for a row, waiting for the schema registry if necessary."""
         try:
             return self._rows.came(row)
         except RegistryAway:
             return outlast(lambda: self._rows.came(row), self._waits)
 
     def _waits(self, reason: str) -> None:
-        """Tell the host why no records come. Raise if nobody waits for them."""
+        """Send the host the reason of a delay. Raise `EngineError` if the task has ended."""
         if self._ended:
             raise EngineError(f"{self._part}: its task has ended")
         with self._sending:
             self._host.sendall(framed(Waits(reason)))
 
     def _check_order(self, row: Row) -> None:
-        """Raise an `EngineError` at what a query of the user's own has made of offsets."""
+        """Raise `EngineError` if a query of the user's own reordered or repeated offsets."""
         if row.offset <= self._last.get(row.partition, -1):
             topic, partition = row.partition
             raise EngineError(
@@ -216,15 +216,15 @@ class _Relay:
 
 
 def _messages(host: socket.socket) -> Iterator[ToRelay]:
-    """Yield what a host says, until it is gone."""
+    """Yield the messages of a host until the connection ends."""
     frames = Frames()
-    with suppress(ConnectionError):  # killed, before it had read all of what was sent
+    with suppress(ConnectionError):  # the host was killed before it had read everything
         while some := host.recv(_CHUNK):
             yield from map(_decode, frames.fed(some))
 
 
 def _hello() -> RelayHello:
-    """Return which batch of which run this task is of, as Spark tells it."""
+    """Return run, batch and task from Spark's context."""
     from pyspark import TaskContext  # noqa: PLC0415 - only a Spark task has one
 
     task = TaskContext.get()

@@ -1,4 +1,4 @@
-"""Kafka's rows as records of a part, and what leaves a part as rows for Kafka."""
+"""Conversion of Kafka's rows to records of a part, and of its results to rows for Kafka."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ OUTPUT = (
     "topic string, partition int, key binary, value binary, "
     "headers array<struct<key: string, value: binary>>"
 )
-"""What is handed to Spark's Kafka sink; without a partition Kafka's client chooses one."""
+"""The schema of rows for Spark's Kafka sink; if partition is null, Kafka's client chooses."""
 SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
@@ -56,7 +56,7 @@ SCHEMA = pa.schema(
 )
 """The same, for Arrow."""
 
-# Numbers that are as long as any in the headers of a child.
+# Numbers with the longest text in the headers of a child.
 _MOST_OUTPUTS, _LONGEST = 10**9, 1 / 3e300
 
 SparkRow = dict[str, Any]
@@ -65,44 +65,48 @@ SparkRow = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where the records of a part come from and go to.
-
-    *reads* are streams by the name of the topic, *writes* topics by that of the stream. Of some
-    topics a projection *before* the functions makes that stream: the projection, and what it
-    reads, by topic. Projections *behind* them make their streams of another, which is told.
-    What *operators* of the part read by key is *keyed*: the operator with the stream, by name.
-    Records that were never in a topic are put back in through *retries*. About *trace_per_s*
-    roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
-    *marks*, by topic. Readers of the topics in *partitions*, with their numbers, drop
-    duplicates in each partition by itself: all that comes of one partition goes to one of
-    theirs. The part itself drops duplicates of the topics in *deduplicates*. What it says of
-    offsets is signed with *signing_key*; without one it says nothing.
-    """
+    """The input and output topics of a part, and how records are mapped to them."""
 
     part: str
     operators: tuple[str, ...]
     reads: Mapping[str, str]
+    """Input streams by topic."""
     writes: Mapping[str, str]
+    """Output topics by stream."""
     dead_letters: str
+    """The topic of dead letters."""
     before: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Projections between a topic and the functions, and the stream they read, by topic."""
     behind: Mapping[str, str] = field(default_factory=dict)
+    """The stream that a projection behind the functions reads, by projection."""
     retries: str = ""
+    """The topic for retries of records that were never in a topic; empty if there are none."""
     trace_per_s: float = 100.0
+    """The approximate number of roots traced per second."""
     keyed: Mapping[str, tuple[tuple[str, Stream], ...]] = field(default_factory=dict)
+    """Operators that read a stream by key, by stream."""
     most_bytes: int = MOST_BYTES
+    """The maximum size of a message."""
     marks: Mapping[str, str] = field(default_factory=dict)
+    """Marks in the ids of roots, by topic."""
     partitions: Mapping[str, int] = field(default_factory=dict)
+    """Partition counts of output topics that are deduplicated per partition.
+
+    Results of one input partition always go to the same output partition.
+    """
     deduplicates: frozenset[str] = frozenset()
+    """Input topics that the part itself deduplicates."""
     signing_key: bytes = field(default=b"", repr=False)
+    """Signs the headers with inputs; empty writes no such headers."""
 
     @property
     def topics(self) -> list[str]:
-        """All that is read."""
+        """All input topics."""
         return [*self.reads, *([self.retries] if self.retries else [])]
 
 
 class Rows:
-    """Makes records of what Kafka brings for a part, and rows of what comes of them."""
+    """Converts rows of Kafka to records of a part, and its results to rows."""
 
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -128,11 +132,11 @@ class Rows:
         self._room_bytes = route.most_bytes - _beside_bytes(max(route.operators, key=len))
 
     def came(self, row: SparkRow) -> Row:
-        """Return a row as the host takes it.
+        """Return the message to the host for a row of Kafka.
 
-        It raises at nothing that a record may be: a stranger may have written it. What a
-        projection could not read is as it came. Raise `RegistryAway` if the key is in Avro with
-        a schema that has to be asked for, and nobody answers.
+        It accepts every record, valid or not, because any client may write to the topic. A
+        record that a projection could not read is unchanged. Raise `RegistryAway` if the key is
+        in Avro and the schema registry does not answer.
         """
         topic, headers = row["topic"], row["headers"] or ()
         projection, unchanged = self._route.before.get(topic, ("", ""))
@@ -153,7 +157,7 @@ class Rows:
         stream = self._stream(topic, headers) if refused is None else unchanged
         told_for = [header["value"] for header in headers if header["key"] == FOR]
         only = self._addressees.get(told_for[-1] or b"", "") if told_for else None
-        if projection:  # what is for the projection is for all that read what it makes
+        if projection:  # a retry at the projection is for all readers of its output
             only = None if only in (None, projection) else ""
         return Row(
             (topic, row["partition"]),
@@ -189,9 +193,9 @@ class Rows:
     def _keys_of(
         self, stream: str, payload: bytes, message_key: bytes | None
     ) -> dict[str, str | None]:
-        """Return the keys of a record, by the operators that read it so.
+        """Return the keys of a record, by the operators that read it by key.
 
-        A message without a value has them in its own key.
+        The key of a message without a value is its Kafka key.
         """
         if (operator := self._reminders.get(stream)) is not None:
             return {operator: reminder_key(payload)}
@@ -206,25 +210,25 @@ class Rows:
         }
 
     def _stream(self, topic: str, headers: Iterable[SparkRow]) -> str:
-        """Return the stream of a row: that of its topic, or what is put back in tells it."""
+        """Return the stream of a row: of its topic, or in the header of a retry."""
         if topic != self._route.retries:
             return self._route.reads[topic]
         told = [header["value"] for header in headers if header["key"] == STREAM]
         return bytes(told[-1] or b"").decode(errors="replace") if told else ""
 
     def _room(self, lineage: Lineage) -> int:
-        """Return how many bytes a child may have, beside the key and headers that it gets."""
+        """Return the maximum size of a child, without its key and headers."""
         ids = len(lineage.identity.encode()) + len(lineage.root.encode())
         return max(1, self._room_bytes - ids - len(lineage.key or b""))
 
     def left(self, results: Results) -> list[SparkRow]:
-        """Return the rows of what leaves; those for projections are not changed yet."""
+        """Return the rows of results; projections behind the part are not applied yet."""
         rows, partitions = [], self._route.partitions
         for record, root, floor in results.records:
             headers = _headers(record)
             for topic in self._topics[record.stream]:
                 row = _row(topic, record.message_key, record.payload, headers)
-                if topic in partitions:  # only there somebody drops duplicates
+                if topic in partitions:  # only these are deduplicated
                     row["partition"] = self._entered(record, root) % partitions[topic]
                     row["headers"] += _named(self._input(root, floor))
                 rows.append(row)
@@ -234,9 +238,9 @@ class Rows:
         return rows
 
     def _entered(self, record: Record, root: Root) -> int:
-        """Return the partition that a result comes of.
+        """Return the input partition that a result derives from.
 
-        Of a reminder, which was in none, that is the one of the record that asked for it.
+        A reminder was in no partition, so the record that requested it counts.
         """
         topic, partition = root.partition
         if topic in self._read:
@@ -244,7 +248,7 @@ class Rows:
         return int(record.place.rsplit("/", 2)[1])
 
     def _input(self, root: Root, floor: int) -> list[Header]:
-        """Return the header that says where a result entered, and where the floor is."""
+        """Return the header with the input offset and the floor of a result."""
         (topic, partition), offset = root
         return self._inputs.header(
             Input(
@@ -258,14 +262,14 @@ class Rows:
 
 
 def end_row(name: str, place: Partition, end: int) -> SparkRow:
-    """Return the row that tells Java, under *name*, where a partition ends: it has no topic."""
+    """Return a control row with the end offset of a partition for Java; it has no topic."""
     topic, partition = place
     told = {"key": f"{name}/{topic}/{partition}".encode(), "value": str(end).encode()}
     return {"topic": None, "partition": None, "headers": [], **told}
 
 
 def _headers(record: Record) -> list[Header]:
-    """Return the headers of a record that leaves."""
+    """Return the headers of a result."""
     return [
         (ID, record.name.encode()),
         (ROOT, record.root.encode()),
@@ -277,7 +281,7 @@ def _headers(record: Record) -> list[Header]:
 
 
 def _beside_bytes(operator: str) -> int:
-    """Return what a message has at most beside payload, key and the ids of its parents."""
+    """Return the maximum size of a message without payload, key and the ids of its parents."""
     name = child_identity("", operator, _MOST_OUTPUTS, root="")
     nobody = Record(
         name, b"", birth_s=_LONGEST, written_s=_LONGEST, traced=MOST_TRACED, root=""
@@ -286,10 +290,9 @@ def _beside_bytes(operator: str) -> int:
 
 
 def _moment_s(timestamp_us: int | None) -> float:
-    """Return when a message was written; 0 where its writer's clock cannot be right.
+    """Return the timestamp of a message in seconds; 0 if it is missing or not plausible.
 
-    The host says when that was, by the clock that it compares times with: here is another
-    machine, on a cluster.
+    The host replaces 0 by its own clock: on a cluster the task is on another machine.
     """
     if timestamp_us is None or not 0 <= timestamp_us <= LATEST_S * 1e6:
         return 0.0

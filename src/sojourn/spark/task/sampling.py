@@ -1,4 +1,4 @@
-"""Which roots are followed: one in N, where N goes with the rate at which they come."""
+"""Sampling of the roots to trace: one in N, where N is proportional to their rate."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,10 @@ _SPAN_S = 1.0
 
 @dataclass(slots=True)
 class Sampling:
-    """Follows about *per_s* roots in a second, evenly: every Nth, and N is changed seldom.
+    """Traces about *per_s* roots per second, evenly: every Nth, where N changes rarely.
 
-    Not the first in every span of time: the first after a gap waits less than the others.
+    The first root of each interval would be a biased sample: after a gap it waits less than the
+    others.
 
     >>> sampling = Sampling(per_s=2.0)
     >>> [sampling.weight(0.1 * n) for n in range(10)]  # at first the rate is not known
@@ -27,7 +28,7 @@ class Sampling:
     _since_s: float | None = None
 
     def weight(self, now_s: float) -> int:
-        """Return how many roots the one that comes now stands for; 0 if it is not followed."""
+        """Return how many roots the next one stands for; 0 if it is not traced."""
         if self.per_s <= 0:
             return 0
         if self._since_s is None:

@@ -22,13 +22,12 @@ Several messages share these records:
 | module | part of |
 |---|---|
 | `record` | `relay`, `processor` |
-| `repetitions` | `relay`: the provenance by which a host drops duplicates |
+| `repetitions` | `relay`; hosts, and tasks before a sink, drop duplicates by it |
 | `reminder` | the payload of the record by which a host reminds a processor |
 | `counters` | `controller`: the report of a host |
 | `node_state`, `tracing` | `counters` |
-| `message_size` | limits that tasks, processors and queries of Spark keep to |
 
-The others are ends of connections: `authentication` and `encryption` are the handshake with
-another machine, `frame_connection` and `background` belong to the event loop of hosts and
-agents.
+The others are no messages: `message_size` is the limit that tasks, processors and queries of
+Spark observe, `authentication` and `encryption` are the handshake with another machine, and
+`frame_connection` and `background` belong to the event loop of hosts and agents.
 """

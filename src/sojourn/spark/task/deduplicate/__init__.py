@@ -1,1 +1,1 @@
-"""Filters of duplicates before a sink."""
+"""Deduplication before a sink."""

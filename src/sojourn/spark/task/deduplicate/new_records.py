@@ -1,4 +1,4 @@
-"""The records of a partition that are not at the sink yet, as a task of Spark yields them."""
+"""The task of Spark that yields the records of a partition that are not at the sink yet."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,40 +15,47 @@ from sojourn.spark.wire.signed_inputs import SignedInputs
 
 __all__ = ["Deduplication", "new_alone"]
 
-# In the checkpoint: without that it would be of other offsets.
+# In the checkpoint, because it is valid only for the offsets there.
 _MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deduplication:
-    """What a sink reads and writes; *clients* and *spark* are options for either to Kafka.
-
-    What has no id gets that of its place, with *mark*; without one it passes as it is.
-    Duplicates of the application's own writers are recognised by *inputs*; ids that producers
-    gave are compared with the last *window*. Brokers refuse what comes to the sink later than
-    *fence_s* after it was sent; 0 if they do not.
-    """
+    """The query that deduplicates a topic into a sink."""
 
     name: str
     reads: str
+    """The topic that it reads."""
     writes: str
+    """The topic of the sink."""
     window: int
+    """Ids from producers are compared with so many earlier ones."""
     checkpoint: Path
+    """The checkpoint folder of the query."""
     clients: Mapping[str, str] = field(repr=False)
+    """Options of Kafka clients in Python."""
     spark: Mapping[str, str] = field(repr=False)
+    """Options of Spark's Kafka source and sink."""
     mark: str = ""
+    """The mark of the topic in ids of records without one; empty passes them as they are."""
     inputs: SignedInputs = field(default_factory=SignedInputs)
+    """Verifies the headers by which duplicates from the application's writers are detected."""
     fence_s: float = 0.0
+    """Brokers refuse messages that reach the sink later than this; 0 if they do not."""
     starting: str = "earliest"
+    """Offsets at which the query starts without a checkpoint."""
     batch_s: float = 60.0
+    """How long a batch lasts."""
     kept_batches: int = 3
+    """Batches before the last commit from which a start may resume."""
     ends: str = ""
+    """The name under which Java learns the end offsets of partitions."""
 
 
 def new_alone(
     sink: Deduplication,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what a task passes on: the records that are not at the sink yet."""
+    """Return the function of a task that passes on the records that are not at the sink yet."""
     topic = SinkTopic(sink.writes, dict(sink.clients))
     rules = Rules(
         window=sink.window,

@@ -1,9 +1,9 @@
-"""One batch of one partition on its way to a sink: what of it is not there yet.
+"""Deduplication of one batch of one partition before a sink.
 
-What comes again in the stream is told by what was read of it before, which is kept in files
-(`sojourn.spark.wire.repetitions`). An attempt that fails has written some of what it has read,
-and nobody knows how much: the next one reads that from the sink itself. It may end earlier, so
-what is ahead of it is kept for the batches that follow.
+Duplicates in the stream are detected by what was read of it before, which is saved in files
+(`sojourn.spark.wire.repetitions`). An attempt that fails may have written any part of its
+batch, so the next attempt reads the ids that were written from the sink itself. That attempt
+may end at an earlier offset, so ids ahead of its end are saved for the batches that follow.
 """
 
 import os
@@ -32,22 +32,20 @@ _LOOK_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How records are recognised.
-
-    A record without an id gets that of its place, which begins with *roots*. Duplicates of the
-    application's own writers are recognised by *inputs*; ids that producers gave are compared
-    with the last *window*. Brokers refuse what comes to the sink later than *fence_s* after it
-    was sent; 0 if they do not.
-    """
+    """How duplicates are detected."""
 
     window: int
+    """Ids from producers are compared with so many earlier ones."""
     fence_s: float = 0.0
+    """Brokers refuse messages that reach the sink later than this; 0 if they do not."""
     inputs: SignedInputs = field(default_factory=SignedInputs)
+    """Verifies the headers of the application's own writers."""
     roots: str | None = None
+    """The topic in ids made from positions; None passes records without an id as they are."""
 
 
 class Passage:
-    """What one batch reads of a partition, from the row *first* on."""
+    """One batch of a partition, which begins with the row *first*."""
 
     def __init__(self, rules: Rules, sink: SinkTopic, files: SinkMemory, first: Row) -> None:
         self._rules, self._sink, self._files = rules, sink, files
@@ -55,21 +53,21 @@ class Passage:
         self._claim = Claim(files.folder, self._partition)
         claimed_s = self._claim.take()
         if files.sink_end(self._partition, self._next) is not None:
-            # an attempt failed, and what it has sent may still be on its way to the sink
+            # an attempt failed, and messages that it has sent may still be in flight
             self._claim.outwait(claimed_s, rules.fence_s)
         saved = files.load(self._partition, self._next) or self._begun()
         self._repetitions = Repetitions(rules.window, saved.memory, rules.inputs.topics)
         self._ahead = saved.ahead | self._written()
 
     def _begun(self) -> SavedMemory:
-        """Return what the sink alone tells, and keep it: this batch may be repeated."""
+        """Return the state after the ids in the sink; it is saved, for a retry of this batch."""
         last = self._sink.last(self._partition, self._rules.window)
         begun = SavedMemory(Memory.of(last))
         self._files.save(self._partition, self._next, begun)
         return begun
 
     def _written(self) -> set[str]:
-        """Return what attempts at this batch have written; the first one notes the end."""
+        """Return the ids written by earlier attempts; the first one saves the sink's end."""
         end = self._files.sink_end(self._partition, self._next)
         if end is not None:
             return set(self._sink.since(self._partition, end))
@@ -80,19 +78,19 @@ class Passage:
     def new(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows that are not at the sink yet, with their ids.
 
-        Raise `EngineError` if another task reads this partition by now.
+        Raise `EngineError` if another task has claimed this partition.
         """
         self._claim.renew()
         for row in rows:
             self._next = row["offset"] + 1
-            # what is put back in for one operator was here before
+            # a retry is for one operator: the record itself was read here before
             if not is_retry(row["headers"]):
                 yield from self._new(row)
 
     def _new(self, row: Row) -> Iterator[Row]:
         identity, given = identity_of(row["headers"]), True
         if identity is None:
-            # as Spark's own aggregations write them, or producers
+            # from a producer, or an aggregation of Spark's own
             if self._rules.roots is None:
                 yield row
                 return
@@ -108,7 +106,7 @@ class Passage:
                 yield row
 
     def save(self) -> None:
-        """Keep what is known now; Spark commits the batch only after that."""
+        """Save the state; Spark commits the batch only after that."""
         self._claim.check()
         known = SavedMemory(self._repetitions.memory, self._ahead)
         self._files.save(self._partition, self._next, known)
@@ -116,14 +114,13 @@ class Passage:
 
 @dataclass(slots=True)
 class Claim:
-    """The claim of one task on a *partition*, in *folder*; the times are those of *clock*.
+    """The claim of one task on a *partition*: a file in the shared *folder*, used as a fence.
 
-    A machine that is cut off the network seems dead, and another task takes over. When it is
-    connected again, the first task is still there, and so is what its Kafka client has not
-    sent. The claim on a partition, a file in the shared folder, ends such a task: it looks
-    before it passes anything on, at most half a second after the last look. What its client
-    still holds is refused by the broker (`message.timestamp.before.max.ms`), and whoever takes
-    over waits until that is certain.
+    A machine that loses its network seems dead, and another task takes over. When the network
+    is back, the first task still runs, and its Kafka client still holds unsent messages. The
+    claim ends such a task: it checks the file before it passes records on, unless it has within
+    the last half second. Messages that its client still holds are refused by the broker
+    (`message.timestamp.before.max.ms`), and the new task waits until that is certain.
     """
 
     folder: Path
@@ -134,10 +131,9 @@ class Claim:
     _looked_s: float = 0.0
 
     def take(self) -> float | None:
-        """Claim the partition; return how long ago the claim before was renewed.
+        """Claim the partition; return the age of the previous claim, None without one.
 
-        None if nobody has claimed it before. The time is that of the file system: machines
-        may have different clocks.
+        Both times are those of the file system, because the clocks of machines may differ.
         """
         make_folder(self.folder)
         try:
@@ -146,26 +142,26 @@ class Claim:
             before_s = None
         new = self._path.with_suffix(f".{self._token}")
         write_new(new, self._token.encode())
-        new.replace(self._path)  # nobody reads half of it
+        new.replace(self._path)  # atomic for readers
         self._looked_s = self.clock()
         return None if before_s is None else self._path.stat().st_mtime - before_s
 
     def outwait(self, age_s: float | None, fence_s: float) -> None:
-        """Wait until the broker refuses all that the task before may still send.
+        """Wait until the broker refuses all messages that the previous task may still send.
 
-        Its claim was renewed *age_s* ago, and brokers refuse what is older than *fence_s*; 0
-        if they do not, and there is nothing to wait for.
+        Its claim was renewed *age_s* ago, and brokers refuse messages older than *fence_s*.
+        With 0 they refuse none, and waiting would not help.
         """
         if fence_s and age_s is not None and (left_s := fence_s + _LOOK_S - age_s) > 0:
             self.wait(left_s)
 
     def renew(self) -> None:
-        """Look whether the claim still holds, unless that was seen just now."""
+        """Check the claim, unless it was checked within the last half second."""
         if self.clock() - self._looked_s > _LOOK_S:
             self.check()
 
     def check(self) -> None:
-        """Raise `EngineError` if another task has claimed the partition since."""
+        """Renew the claim. Raise `EngineError` if another task has claimed the partition."""
         if self._path.read_text() != self._token:
             raise EngineError(
                 f"another task has taken over partition {self.partition}; this one was "

@@ -1,9 +1,10 @@
-"""What a deduplicating sink knows of a stream, in files: from one batch to the next.
+"""The deduplication state of a sink, in files, from one batch to the next.
 
-A file is named for the partition and the offset up to which the stream was read. A batch that
-fails leaves a file too. It is run again with another end, and the batch that follows begins
-there: it finds the file of the attempt that was committed. Beside it is where the sink ended
-when a batch began there: whatever attempts at that batch have written comes after.
+A file is named for the partition and the offset up to which the stream was read. A failed
+attempt may leave a file too. But its retry ends at another offset, and the next batch begins
+there, so it finds the file of the attempt that was committed. A second file (`.end`) has the
+end offset of the sink when a batch began at that offset: attempts at that batch have written
+only after it.
 """
 
 from dataclasses import dataclass
@@ -21,10 +22,12 @@ __all__ = ["SavedMemory", "SinkMemory"]
 
 
 class SavedMemory(msgspec.Struct, array_like=True, frozen=True):
-    """What was read of a stream, and the ids at the sink of what comes later in the stream."""
+    """The deduplication state of a partition at an offset."""
 
     memory: Memory
+    """The records that were read."""
     ahead: set[str] = set()
+    """Ids at the sink of records that come later in the stream."""
 
 
 _END = ".end"
@@ -33,23 +36,24 @@ _decoder = msgspec.msgpack.Decoder(SavedMemory)
 
 @dataclass(frozen=True, slots=True)
 class SinkMemory:
-    """The files in *folder*; those of so many batches before the last commit are *kept*."""
+    """The files of the deduplication state."""
 
     folder: Path
     kept: int = 0
+    """Batches before the last commit whose files stay."""
 
     def load(self, partition: int, offset: int) -> SavedMemory | None:
-        """Return what is known before *offset*, and drop what is older; None without a file.
+        """Return the state at *offset*, None without a file; delete files no longer needed.
 
-        What is dropped are the batches before those that Spark may go back to. What the one
-        that is committed has left stays: the batch that begins now may be repeated.
+        Those are the files of batches to which Spark cannot go back. The file of the last
+        committed batch stays, because the batch that begins now may be retried.
         """
         self._refresh_listing()
         files = self._files(partition)
         read = max((at for at, suffix in files if not suffix and at <= offset), default=None)
         if read is None:
             return None
-        # batches began where the one before them was committed
+        # each batch begins where the one before it was committed
         began = sorted(at for at, suffix in files if suffix == _END[1:] and at < read)
         oldest = [*began, read][max(0, len(began) - self.kept)]
         for (at, _), path in files.items():
@@ -62,23 +66,23 @@ class SinkMemory:
             raise BadFile(str(path), f"cannot be read: {error}", RESTORE) from error
 
     def save(self, partition: int, offset: int, known: SavedMemory) -> None:
-        """Keep what is known before *offset*; it is on disk when this returns."""
+        """Save the state at *offset*; it is on disk when this returns."""
         write_checked(self._path(partition, offset), msgspec.msgpack.encode(known))
 
     def sink_end(self, partition: int, offset: int) -> int | None:
-        """Return where the sink ended when the batch from *offset* on began, if it did."""
+        """Return the end of the sink when the batch at *offset* began; None if none has."""
         path = self._path(partition, offset, _END)
         return int(read_checked(path)) if path.exists() else None
 
     def note_sink_end(self, partition: int, offset: int, end: int) -> None:
-        """Keep where the sink ends as a batch begins; it is on disk when this returns."""
+        """Save the end of the sink as a batch begins; it is on disk when this returns."""
         write_checked(self._path(partition, offset, _END), b"%d" % end)
 
     def _refresh_listing(self) -> None:
-        """Let the next listing show what tasks on other machines have written.
+        """Make the next listing show the files that tasks on other machines have written.
 
-        An NFS client may show for up to a minute what it has listed before. When it changes
-        the folder itself, the server tells that others have, and it lists the folder anew.
+        An NFS client may cache a listing for up to a minute. When it changes the folder itself,
+        it learns from the server that others have too, and drops its cache.
         """
         if self.folder.is_dir():
             changed = self.folder / f"listing-{uuid4().hex}.new"

@@ -1,7 +1,7 @@
-"""What a sink holds already: the ids of records in its topic.
+"""The ids of the records in the topic of a sink.
 
-Only what is read from the topic is there, not what was merely handed to Spark: a batch that
-fails may not have been written.
+They are read from the topic itself: records that were only handed to Spark may not have been
+written, if their batch failed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ class SinkTopic:
     clients: Mapping[str, str] = field(repr=False)
 
     def end(self, partition: int) -> int:
-        """Return the offset that comes next in a partition."""
+        """Return the end offset of a partition."""
         with self._reader(partition) as reader:
             return _bounds(reader, self.name, partition)[1]
 
@@ -45,7 +45,7 @@ class SinkTopic:
         """Return the ids in a partition from *offset* on."""
         with self._reader(partition) as reader:
             first, end = _bounds(reader, self.name, partition)
-            if offset > end:  # another topic of that name
+            if offset > end:  # the topic was recreated
                 offset = first
             found = _found(reader, self.name, {partition: (max(first, offset), end)})
         return [identity for _, identity in found]
@@ -59,13 +59,13 @@ class SinkTopic:
                 spans[part] = max(first, end - number), end
             found = _found(reader, self.name, spans)
         if len(spans) > 1:
-            # which of two partitions has the later one is told by the clock alone
+            # between partitions only timestamps give an order
             found.sort(key=itemgetter(0))
         return [identity for _, identity in found[-number:]]
 
     @contextmanager
     def _reader(self, partition: int) -> Iterator[Consumer]:
-        """Raise `EngineError` if there is no such partition."""
+        """Open a consumer. Raise `EngineError` if there is no such partition."""
         with closing(Consumer({**self.clients, **_READER})) as reader:
             there = _partitions(reader, self.name)
             if partition not in there:
@@ -84,14 +84,14 @@ def _partitions(reader: Consumer, topic: str) -> list[int]:
 
 
 def _bounds(reader: Consumer, topic: str, partition: int) -> tuple[int, int]:
-    """Return where a partition begins and ends."""
+    """Return the first and the end offset of a partition."""
     return reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=_ANSWER_S)
 
 
 def _found(
     reader: Consumer, topic: str, spans: Mapping[int, tuple[int, int]]
 ) -> list[tuple[int, str]]:
-    """Return the ids in *spans* of partitions, and when they were written."""
+    """Return timestamps and ids in *spans*: first and end offset, by partition."""
     found = []
     left = {part: end for part, (begin, end) in spans.items() if begin < end}
     reader.assign([TopicPartition(topic, part, spans[part][0]) for part in left])
@@ -101,7 +101,7 @@ def _found(
             raise EngineError(f"{topic}: no answer from Kafka within {_ANSWER_S:g} s")
         part, offset = cast("int", message.partition()), cast("int", message.offset())
         if (error := message.error()) is None:
-            # what comes later is read later
+            # records after the span are ignored
             if offset < spans[part][1] and (identity := _identity(message)) is not None:
                 found.append((message.timestamp()[1], identity))
             offset += 1
