@@ -1,1 +1,1 @@
-"""The agent of a node: it starts the processors of hosts there, and measures the node."""
+"""The agent of a node: starts processors there for hosts, and measures the node."""

@@ -1,6 +1,6 @@
-"""`python -m sojourn.spark.agent`: the agent of a node; its settings come as JSON on stdin.
+"""`python -m sojourn.spark.agent`: the agent of a node, with its settings as JSON on stdin.
 
-It writes one line, `ready` or `failed: ` and the reason, and nothing more.
+It writes one line to stdout, `ready` or `failed: ` and the reason.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run an agent until its hosts, or the process that it watches, are gone."""
+    """Run an agent until its hosts, or the process that it watches, have ended."""
     try:
         settings = msgspec.json.decode(sys.stdin.buffer.read(), type=AgentSettings)
     except msgspec.MsgspecError as error:
         print(f"failed: its settings: {error}", flush=True)  # noqa: T201 - the task reads it
         return
     print("ready", flush=True)  # noqa: T201 - the task reads it
-    os.dup2(2, 1)  # and nobody reads any more
+    os.dup2(2, 1)  # the task has closed its end of stdout
     paths = (os.environ.get("PYTHONPATH", ""), settings.path)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     asyncio.run(Agent(settings).run())

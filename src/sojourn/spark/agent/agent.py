@@ -1,8 +1,8 @@
-"""The agent of a node: starts processors there as hosts ask for, and passes on what they say.
+"""The agent of a node: starts processors there for hosts, and forwards messages between them.
 
-It keeps one connection to the host of each part, and keeps no record itself: a host that
-loses the connection gives what was here to others. It ends with the process that it watches,
-the executor, and when its hosts have been gone for a while.
+It has one connection to the host of each part. It stores no records: a host that loses the
+connection assigns the records of these processors to others. It ends with the process that it
+watches, the executor, and when a host has been unreachable for a minute.
 """
 
 import asyncio
@@ -48,10 +48,10 @@ from sojourn.spark.wire.processor import FromProcessor
 __all__ = ["OWN_LOG", "Agent", "AgentSettings", "node_name"]
 
 OWN_LOG = "agent.log"
-"""Where an agent itself prints, in its working folder."""
+"""The log of the agent itself, in its working folder."""
 
 _CHUNK = 1 << 16
-# How often a host hears that the node lives, and how long one is sought that does not answer.
+# The interval of heartbeats; how long, and how often, an agent retries to connect to a host.
 _TELL_S = 1.0
 _SEEK_S, _SEEK_EVERY_S = 60.0, 0.2
 _decode = msgspec.msgpack.Decoder(ToAgent).decode
@@ -59,26 +59,28 @@ _decode = msgspec.msgpack.Decoder(ToAgent).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """The *executor* of an agent, and *hosts* that it works for: address and port, by part.
-
-    Hosts know the *secret* of the run, and have its *certificate* if connections are encrypted.
-    It ends with the process *watch*. The processors of each operator print to a file in the
-    folder *logs*, and find modules in the folders of *path*, too, if these are there. Spark's
-    tasks on this node read from and write to the brokers of *kafka*.
-    """
+    """The settings of an agent, as a JSON object."""
 
     executor: str
+    """The id of the executor that it runs on."""
     hosts: Mapping[str, tuple[str, int]]
+    """Address and port of each host, by part."""
     secret: str = field(repr=False)
+    """The secret of the run, by which hosts and agents authenticate; hexadecimal."""
     certificate: str = ""
+    """The certificate of hosts; empty if connections are not encrypted."""
     watch: int = 0
+    """The process with which the agent ends; 0 for none."""
     logs: str = ""
+    """Folder for the output of processors, a file for each operator."""
     path: str = ""
+    """Additional folders in which processors find modules."""
     kafka: KafkaBrokers = field(default_factory=KafkaBrokers)
+    """The brokers that Spark's tasks on this node connect to."""
 
 
 def node_name(executor: str) -> str:
-    """Return what the node of an executor is called.
+    """Return the name of the node of an executor.
 
     >>> node_name("3")
     'executor-3'
@@ -87,7 +89,7 @@ def node_name(executor: str) -> str:
 
 
 class Agent:
-    """Processors of one node, for the hosts of an application."""
+    """Runs the processors of one node, for all hosts of an application."""
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
@@ -97,7 +99,7 @@ class Agent:
         self._ending = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve hosts until they, or the process that is watched, are gone."""
+        """Serve hosts until one stays unreachable, or the watched process has ended."""
         parts = [
             asyncio.create_task(self._serve(*address))
             for address in self._settings.hosts.values()
@@ -111,7 +113,7 @@ class Agent:
         await asyncio.gather(*parts, return_exceptions=True)
 
     def _rotation(self) -> ExitStack:
-        """Keep the logs of processors, and the agent's own, from growing for ever."""
+        """Rotate the logs of processors, and the agent's own."""
         stack = ExitStack()
         stack.enter_context(LogRotation(Path.cwd(), OWN_LOG))
         if self._settings.logs:
@@ -119,12 +121,12 @@ class Agent:
         return stack
 
     async def _serve(self, address: str, port: int) -> None:
-        """Keep a connection to a host: one that was started again listens there, too."""
+        """Serve a host, and reconnect: a restarted host listens at the same address."""
         sought_s = monotonic()
         while monotonic() < sought_s + _SEEK_S:
             try:
                 reader, writer = await self._connected(address, port)
-            except OSError:  # also if it has another certificate
+            except OSError:  # also raised for another certificate
                 await asyncio.sleep(_SEEK_EVERY_S)
                 continue
             try:
@@ -133,7 +135,7 @@ class Agent:
                 sought_s = monotonic()
             except (EngineError, OSError):
                 await asyncio.sleep(_SEEK_EVERY_S)
-            except Exception as error:  # noqa: BLE001 - its node would be lost until the end
+            except Exception as error:  # noqa: BLE001 - otherwise the node is lost for good
                 print_exception(error)
                 await asyncio.sleep(_SEEK_EVERY_S)
             finally:
@@ -154,7 +156,7 @@ class Agent:
         )
 
     def _watch(self) -> None:
-        """End with the process that is watched, at the moment when it does."""
+        """End as soon as the watched process ends."""
         if not (watched := self._settings.watch):
             return
         try:
@@ -166,7 +168,7 @@ class Agent:
 
 
 class _Part:
-    """The processors of one part, while its host is there."""
+    """The processors of one part, while its host is connected."""
 
     def __init__(
         self, settings: AgentSettings, writer: asyncio.StreamWriter, kafka: KafkaChecks
@@ -176,7 +178,7 @@ class _Part:
         self._operators: dict[str, _Operator] = {}
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
-        """Do what a host says, until it is gone."""
+        """Carry out the commands of a host until it disconnects."""
         self._tell(_hello(self._settings))
         telling = asyncio.create_task(self._tell_usage())
         frames = Frames()
@@ -241,7 +243,7 @@ class _Part:
 
 
 class _Operator:
-    """The processors of an operator: their template is started with the first of them."""
+    """The processors of an operator, whose template starts with the first of them."""
 
     def __init__(
         self,
@@ -254,6 +256,7 @@ class _Operator:
     ) -> None:
         self._node, self._name, self._tell, self._log = node, name, tell, log
         self._job, self._argument = job, argument
+        # processors to start once the template is ready; None when it is
         self._waiting: list[int] | None = []
         self._running: set[int] = set()
         self.processes = self._new()
@@ -263,7 +266,7 @@ class _Operator:
         return Processes(self._job, self._argument, self, log=self._log)
 
     def start(self, number: int) -> None:
-        """Start a processor, once the application is imported."""
+        """Start a processor, once the template has imported the application."""
         if self._waiting is None:
             self._running.add(number)
             self.processes.start(number)
@@ -273,7 +276,7 @@ class _Operator:
             self._opening = asyncio.create_task(self._open())
 
     def let_go(self, number: int) -> None:
-        """End a processor that has nothing to do."""
+        """End an idle processor, or do not start it."""
         if self._waiting is not None and number in self._waiting:
             self._waiting.remove(number)
         else:
@@ -281,7 +284,7 @@ class _Operator:
             self.processes.let_go(number)
 
     async def close(self) -> None:
-        """End all processors."""
+        """End all processors and the template."""
         if self._opening is not None:
             self._opening.cancel()
         await self.processes.close()
@@ -306,29 +309,29 @@ class _Operator:
             self.start(number)
 
     async def _begin_anew(self) -> None:
-        """Have another template, with the next processor that is asked for."""
+        """Replace the template; the new one starts with the next requested processor."""
         await self.processes.close()
         self.processes, self._opening = self._new(), None
         if self._waiting:
             self._opening = asyncio.create_task(self._open())
 
-    # -- what processors say ----------------------------------------------------------------
+    # -- events of processors ---------------------------------------------------------------
 
     def said(self, number: int, message: FromProcessor) -> None:
-        """Pass on what a processor says."""
+        """Forward a message of a processor to the host."""
         self._tell(Said(self._name, number, message))
 
     def lost(self, number: int) -> None:
-        """Pass on that a processor is gone."""
+        """Report a lost processor to the host."""
         self._tell(ProcessorLost(self._name, number))
 
     def died(self, number: int, reason: str, *, starved: bool = False) -> None:
-        """Pass on why a processor is gone."""
+        """Report the end of a processor, and its reason, to the host."""
         self._running.discard(number)
         self._tell(ProcessorDied(self._name, number, reason, starved))
 
     def template_ended(self) -> None:
-        """Begin anew: processors end with the template that they were forked from."""
+        """Report all processors as ended, because they end with their template."""
         for number in sorted(self._running):
             self.died(number, "ended with the template process, which starts processors")
         self._waiting = []

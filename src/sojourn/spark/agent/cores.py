@@ -1,8 +1,8 @@
-"""The cores that the processes of a node may use, and how much of them is used.
+"""The cores that the processes of a node may use, and their CPU usage.
 
-The limit is that of the control group with the fewest cores, from the own group of this process
-upwards: a container is such a group. Where no group has fewer cores than this process may run
-on, these cores themselves are the limit, with all that runs on them.
+The limit is that of the tightest control group (cgroup), among the group of this process and
+its ancestors; a container is such a group. If no group is limited to fewer cores than the CPU
+affinity of this process, its affinity is the limit, and the usage is of all processes there.
 """
 
 import os
@@ -14,36 +14,37 @@ from pathlib import Path
 __all__ = ["CoreUse", "busy_s", "core_use", "limit_of"]
 
 _GROUPS, _SYSTEM = Path("/sys/fs/cgroup"), Path("/proc")
-# Columns of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. Those of guests
-# follow, and are part of the first two.
+# Columns of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. The columns of
+# guests follow, and are included in the first two.
 _COMPUTING = (0, 1, 2, 5, 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreUse:
-    """So many *cores* may be used, and *used_s* CPU seconds were, since some beginning.
-
-    All processes with the same *pool* share these cores, and *used_s* counts what all of them
-    use: those of a control group, or of a machine. It is None if the system does not tell.
-    """
+    """A CPU limit, and how much of it was used."""
 
     cores: float
+    """Cores that may be used."""
     pool: str
+    """Identifies these cores: all processes with the same pool share them."""
     used_s: float | None
+    """CPU seconds of all processes in the pool, from an arbitrary start; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """A control group: the folder with its limit, and the one with its use."""
+    """A control group."""
 
     limits: Path
+    """The folder with its limit."""
     uses: Path
+    """The folder with its usage."""
 
 
 def core_use(groups: Path = _GROUPS, system: Path = _SYSTEM) -> CoreUse:
-    """Return the cores of this process, as the group or machine has them that limits it most.
+    """Return the tightest CPU limit of this process, and its usage.
 
-    A machine is the same for all of its containers: each start of its system has an id.
+    Pools contain the boot id, which is the same in all containers of a machine.
     """
     allowed = os.sched_getaffinity(0)
     machine = _text(system / "sys/kernel/random/boot_id").strip()
@@ -61,7 +62,7 @@ def core_use(groups: Path = _GROUPS, system: Path = _SYSTEM) -> CoreUse:
 
 
 def limit_of(quota: str, period: str) -> float:
-    """Return the cores of a group that has *quota* microseconds of each *period*.
+    """Return the cores of a group with a quota of *quota* microseconds per *period*.
 
     >>> limit_of("150000", "100000"), limit_of("max", "100000"), limit_of("-1", "100000")
     (1.5, inf, inf)
@@ -72,7 +73,7 @@ def limit_of(quota: str, period: str) -> float:
 
 
 def busy_s(stat: str, allowed: Collection[int]) -> float | None:
-    r"""Return the CPU seconds of all processes on the *allowed* cores, as /proc/stat tells.
+    r"""Return the CPU seconds of all processes on the *allowed* cores, from /proc/stat.
 
     >>> both = "cpu  30 0 12 9 9 0 0 0\ncpu0 10 0 5 9 0 0 0 0\ncpu1 20 0 7 0 9 0 0 0\n"
     >>> ticks = os.sysconf("SC_CLK_TCK")
@@ -86,10 +87,10 @@ def busy_s(stat: str, allowed: Collection[int]) -> float | None:
 
 
 def _groups(told: str, top: Path) -> Iterator[_Group]:
-    """Yield the groups that a process is *told* to be in, and those around them.
+    """Yield the control groups of a process in /proc/self/cgroup, and their ancestors.
 
-    A container may be told the name of its group outside, of which it has no folder: then what
-    it sees at the top is its own.
+    A container may see the name that its group has outside, which has no folder inside: then
+    the top folder is its own group.
     """
     for line in told.splitlines():
         _, _, rest = line.partition(":")
@@ -103,7 +104,7 @@ def _groups(told: str, top: Path) -> Iterator[_Group]:
 
 
 def _limit(folder: Path) -> float:
-    """Return the cores of a group; infinite if it has no limit, or there is no such folder."""
+    """Return the cores of a group; infinite without a limit, or without such a folder."""
     limit = _text(folder / "cpu.max").split()
     if not limit:
         names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")

@@ -1,6 +1,6 @@
-"""Whether the Kafka clients of a node reach brokers, and how long name look-ups take.
+"""Checks whether the Kafka clients of a node reach brokers, and how long name lookups take.
 
-Kafka's client in Java waits for each look-up before it connects, and with TLS or SASL it also
+Kafka's client in Java waits for each lookup before it connects, and with TLS or SASL it also
 looks up the name of the address that it has connected to. A name server that does not answer
 delays every connection by ten seconds or more, and the client reports only a timeout.
 """
@@ -19,20 +19,22 @@ __all__ = ["KafkaBrokers", "KafkaChecks", "kafka_problem"]
 
 _Found = TypeVar("_Found")
 
-# A client that is not connected by then is a problem.
+# The timeout of a connection.
 _PATIENCE_S = 5.0
-# How soon a check that failed is repeated.
+# The interval of checks after one has failed.
 _AGAIN_S = 5.0
-# Far above what a look-up takes over a network, and well below the timeout of a name server.
+# Far longer than a lookup over a network, and well below the timeout of a name server.
 _SLOW_S = 1.0
 _WAY_OUT = "correct the name servers of the node (/etc/resolv.conf), or use /etc/hosts"
 
 
 class KafkaBrokers(msgspec.Struct, frozen=True):
-    """The *addresses* (`host:port`) of brokers; *names* if clients look up names of theirs."""
+    """The brokers that Kafka clients connect to."""
 
     addresses: tuple[str, ...] = ()
+    """As `host:port`."""
     names: bool = False
+    """Whether clients look up the names of addresses (TLS, SASL)."""
 
 
 def kafka_problem(
@@ -42,10 +44,10 @@ def kafka_problem(
     slow_s: float = _SLOW_S,
     name_of: Callable[[str], object] = socket.gethostbyaddr,
 ) -> str:
-    """Return why a client on this node does not reach a broker soon; empty if it does.
+    """Return why a client on this node does not reach a broker quickly; empty if it does.
 
-    A look-up of more than *slow_s* is one. The text contains no measured time, so it stays the
-    same while the cause lasts. *name_of* looks up the name of an address.
+    A lookup that takes more than *slow_s* is such a reason. The text contains no measured time,
+    so it stays the same while the cause lasts. *name_of* looks up the name of an address.
 
     >>> kafka_problem(KafkaBrokers(addresses=("127.0.0.1:1",)))
     'no connection to Kafka at 127.0.0.1:1: Connection refused'
@@ -59,10 +61,10 @@ def kafka_problem(
 
 
 class KafkaChecks:
-    """Checks whether clients here reach *brokers*: at the start, and again while they do not.
+    """Checks whether clients here reach *brokers*: at the start, and when *asked* is set.
 
-    While there is a problem it checks every *again_s*. It also checks when it is *asked* to.
-    Each check is a connection that a broker may log, so there are no others.
+    While there is a problem it checks every *again_s*. Otherwise it does not, because each
+    check is a connection that brokers may log.
     """
 
     def __init__(self, brokers: KafkaBrokers, *, again_s: float = _AGAIN_S) -> None:
@@ -70,7 +72,7 @@ class KafkaChecks:
         self.problem = ""
 
     async def run(self) -> None:
-        """Check, until cancelled."""
+        """Check until cancelled."""
         while self._brokers.addresses:
             self.asked.clear()
             self.problem = await asyncio.to_thread(kafka_problem, self._brokers)
@@ -80,7 +82,7 @@ class KafkaChecks:
 
 
 class _Check:
-    """The check of one broker, in a thread of its own: a look-up cannot be cancelled."""
+    """The check of one broker, in a thread of its own because a lookup cannot be cancelled."""
 
     def __init__(
         self,
@@ -96,7 +98,7 @@ class _Check:
         self._thread.start()
 
     def result(self, until_s: float) -> str:
-        """Return the problem, if there is one: also if the check is not done *until_s*."""
+        """Return the problem, or an empty text; a check that is not done *until_s* is one."""
         self._thread.join(max(0.0, until_s - time.monotonic()))
         if not self._thread.is_alive():
             return self._problem
@@ -126,7 +128,7 @@ class _Check:
                 self._timed(f"the name of {reached}", lambda: name_of(reached))
 
     def _timed(self, looked_up: str, call: Callable[[], _Found]) -> _Found:
-        """Return what *call* does, and take note if it is slow."""
+        """Return the result of *call*, and set the problem if it is slow."""
         self._looking_up, since_s = looked_up, time.monotonic()
         try:
             return call()

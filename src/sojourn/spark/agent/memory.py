@@ -1,7 +1,8 @@
 """The memory limit of the processes of a node, and how much is in use.
 
-Beyond the limit of a control group, which a container is, the system kills processes. Where
-there is no such limit it is the memory of the machine, with all that runs there.
+The limit is that of the tightest control group (cgroup) of this process, beyond which the
+system kills processes; a container is such a group. Without one it is the memory of the
+machine, and the usage is of all processes there.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ _GROUPS, _OURS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMemory:
-    """So many bytes are *used*, of those that may be."""
+    """Memory usage and its limit."""
 
     used_bytes: int
     limit_bytes: int
@@ -25,7 +26,7 @@ class NodeMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
-    """What the files of a version of control groups are called."""
+    """The file names of a version of control groups."""
 
     limit: str
     used: str
@@ -41,9 +42,9 @@ _V2 = _Names(limit="memory.max", used="memory.current", reclaimable="inactive_fi
 
 
 def memory_here(groups: Path = _GROUPS, ours: Path = _OURS) -> NodeMemory:
-    """Return the memory of the group of this process that has least; or of the machine.
+    """Return the memory of the tightest control group of this process, or of the machine.
 
-    Files that were read, and that the system can forget, are not in use.
+    The page cache that the system can reclaim is not in use.
     """
     machine = psutil.virtual_memory()
     tightest = NodeMemory(
@@ -62,10 +63,10 @@ def memory_here(groups: Path = _GROUPS, ours: Path = _OURS) -> NodeMemory:
 
 
 def group_folders(told: str, groups: Path) -> Iterator[Path]:
-    r"""Yield the folders of the groups that limit memory, and of those around them.
+    r"""Yield the folders of the groups that limit memory, and of their ancestors.
 
-    What a container is told of its group may be its name outside, of which it has no folder:
-    then what it sees at the top is its own.
+    A container may see the name that its group has outside, which has no folder inside: then
+    the top folder is its own group.
 
     >>> [str(each) for each in group_folders("0::/pod/main", Path("/groups"))]
     ['/groups/pod/main', '/groups/pod', '/groups']
@@ -86,12 +87,12 @@ def group_folders(told: str, groups: Path) -> Iterator[Path]:
 
 
 def _read(folder: Path, names: _Names) -> NodeMemory | None:
-    """Return what a group uses of its limit; None if it has no limit."""
+    """Return usage and limit of a group; None if it has no limit."""
     try:
         limit_bytes = int((folder / names.limit).read_text())
         used_bytes = int((folder / names.used).read_text())
         statistics = (folder / "memory.stat").read_text().splitlines()
-    except (OSError, ValueError):  # a limit that is none is "max"
+    except (OSError, ValueError):  # without a limit the file says "max"
         return None
     for line in statistics:
         name, _, value = line.partition(" ")

@@ -1,4 +1,8 @@
-"""The processes of a host: the template, and the processors that are forked from it."""
+"""The processes of an operator on one machine: a template, and processors forked from it.
+
+A host and an agent use it in the same way. A processor is reached over a socket pair: one end
+stays here, the other goes to the template, whose fork serves it.
+"""
 
 import asyncio
 import os
@@ -27,11 +31,11 @@ from sojourn.spark.wire.record import Record
 __all__ = ["Processes", "Watcher"]
 
 _CHUNK = 1 << 16
-# What the template says of a dead processor comes a little after its connection broke.
+# The template reports the exit status of a processor shortly after its connection broke.
 _LAST_WORDS_S = 0.5
-# The template is asked for so many at once: more would not fit into its socket.
+# The maximum number of pending requests to the template: more would not fit into its socket.
 _MOST_ASKED = 64
-# Left for relays, which come and go, and for all else that opens a file for a moment.
+# Reserved for the connections of relays, and for files that are open for a moment.
 _SPARE_FILES = 32
 
 _from_processor = msgspec.msgpack.Decoder(FromProcessor).decode
@@ -39,53 +43,53 @@ _from_template = msgspec.msgpack.Decoder(FromTemplate).decode
 
 
 class Watcher(Protocol):
-    """Who is told what happens to processors, by their number."""
+    """The callbacks for events of processors, which are identified by number."""
 
     def said(self, number: int, message: FromProcessor) -> None:
-        """Hear what a processor says."""
+        """Handle a message of a processor."""
 
     def lost(self, number: int) -> None:
-        """Take note that a processor is gone, before it is known why."""
+        """Handle the loss of a processor, before its reason is known."""
 
     def died(self, number: int, reason: str, *, starved: bool = False) -> None:
-        """Take note of why a processor is gone, or could not be started.
+        """Handle the end of a processor, or its failed start.
 
-        It is *starved* if the system has no room for it: memory, processes, or open files.
+        It is *starved* if the system lacks memory, processes or open files for it.
         """
 
     def template_ended(self) -> None:
-        """Take note that no processors can be started any more."""
+        """Handle the end of the template, and so of all its processors."""
 
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """A processor: *ready* once it said so, *unwanted* once it was let go.
-
-    It is *starved* if it could not be forked. Our *end* is that of its *connection*, once
-    somebody listens.
-    """
+    """A processor, from the request to start it until its end."""
 
     number: int
     reason: "asyncio.Future[str]"
+    """Why it ended."""
     end: socket.socket | None = None
+    """Our end of the socket pair; *connection* takes it over."""
     connection: FrameConnection | None = None
     pid: int | None = None
     ready: bool = False
+    """Whether its set-up is done."""
     unwanted: bool = False
+    """Whether it was let go, so that its end is not reported."""
     starved: bool = False
+    """Whether it could not be forked."""
 
 
 @dataclass(slots=True)
 class Processes:
-    """The processes that run *job*, called with *argument*, for *watcher*.
-
-    What they print goes to *log*, or where the host prints.
-    """
+    """The processes of one operator on this machine."""
 
     job: str
+    """`package.module:factory`, called with *argument*."""
     argument: str
     watcher: Watcher
     log: BinaryIO | None = None
+    """The file for their output; None for the output of this process."""
     _template: socket.socket | None = None
     _child: asyncio.subprocess.Process | None = None
     _all: dict[int, _Process] = field(default_factory=dict)
@@ -118,7 +122,7 @@ class Processes:
             raise EngineError(error)
 
     async def close(self) -> None:
-        """End them all."""
+        """End all processors and the template."""
         self._tasks.cancel()
         for process in self._all.values():
             if process.connection is not None:
@@ -134,10 +138,10 @@ class Processes:
                 self._child.kill()
             await self._child.wait()
 
-    # -- what can be asked ----------------------------------------------------------------
+    # -- commands -------------------------------------------------------------------------
 
     def start(self, number: int) -> None:
-        """Start a processor; the watcher is told whether that succeeded."""
+        """Start a processor; the watcher learns whether that succeeded."""
         reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         process = self._all[number] = _Process(number, reason)
         self._to_start.append(process)
@@ -146,31 +150,32 @@ class Processes:
     def give(
         self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
     ) -> None:
-        """Let a processor work on records, with the *states* of their keys."""
-        process = self._all.get(number)  # one that has died meanwhile gives nothing back
+        """Give records to a processor, with the *states* of their keys."""
+        process = self._all.get(number)  # None if it has died, which is reported separately
         if process is not None and process.connection is not None:
             process.connection.write(framed(Assignment(list(records), states)))
 
     def let_go(self, number: int) -> None:
-        """End a processor that has nothing to do; one in its set-up would not notice."""
+        """End an idle processor, or one in its set-up."""
         process = self._all.pop(number, None)
         if process is None:
             return
         process.unwanted = True
         if process.connection is not None:
             process.connection.close()
+        # during set-up it does not read, so it would not notice
         if process.pid is not None and not process.ready:
             self._kill(process.pid)
 
     def kill(self, number: int, reason: str) -> None:
-        """End a processor whatever it does."""
+        """Kill a processor, idle or not."""
         process = self._all.get(number)
         if process is not None and process.pid is not None and not process.reason.done():
             process.reason.set_result(reason)
             self._kill(process.pid)
 
     def memory(self) -> dict[int, int]:
-        """Return the memory of each processor in bytes."""
+        """Return the resident memory of each ready processor in bytes."""
         found = {}
         for number, process in self._all.items():
             if process.ready and process.pid is not None:
@@ -181,7 +186,7 @@ class Processes:
     # -- the template -----------------------------------------------------------------------
 
     def _ask(self) -> None:
-        """Ask the template for processors, a few at a time."""
+        """Request pending processors from the template, a limited number at a time."""
         while self._to_start and len(self._asked) < _MOST_ASKED:
             process = self._to_start.popleft()
             if process.unwanted or self._template is None:
@@ -205,7 +210,7 @@ class Processes:
             self._tasks.spawn(self._listen(process, ours))
 
     def _not_started(self, process: _Process, why: str) -> None:
-        """Say that a processor could not be started, if it is still wanted."""
+        """Report a processor that could not be started, if it is still wanted."""
         if self._all.pop(process.number, None) is not None:
             self.watcher.died(process.number, why, starved=True)
 
@@ -243,9 +248,11 @@ class Processes:
                 process = self._asked.pop(number)
                 process.starved = True
                 if not process.reason.done():
-                    process.reason.set_result(reason)  # its connection breaks, too
+                    # reported when its connection breaks, which happens too
+                    process.reason.set_result(reason)
             case Ended(pid, reason):
-                ended = self._by_pid.pop(pid, None)  # or a process of the user's own
+                # None for a process that user code has started
+                ended = self._by_pid.pop(pid, None)
                 if ended is not None and not ended.reason.done():
                     ended.reason.set_result(reason)
         self._ask()
@@ -272,7 +279,7 @@ class Processes:
     def _said(self, process: _Process, bodies: Iterable[bytes]) -> None:
         try:
             messages = [_from_processor(body) for body in bodies]
-        except msgspec.MsgspecError:  # the user's functions may write anywhere
+        except msgspec.MsgspecError:  # user code may write to any file descriptor
             if process.connection is not None:
                 process.connection.close()
             return
@@ -287,14 +294,14 @@ class Processes:
                 self.watcher.said(process.number, message)
 
     def _kill(self, pid: int) -> None:
-        """Kill a processor, unless it has ended: another process may have its number now."""
+        """Kill a processor unless it has ended, because its pid may have been reused."""
         if pid in self._by_pid:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
 def _socket_pair() -> tuple[socket.socket, socket.socket]:
-    """Return two sockets, unless hardly any file could be opened after them."""
+    """Return a socket pair. Raise `OSError` if too few file descriptors remain."""
     ours, theirs = socket.socketpair()
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY and theirs.fileno() >= most - _SPARE_FILES:

@@ -1,1 +1,1 @@
-"""Processors: the processes that run the functions of an application."""
+"""Processors: processes that run the functions of an application."""

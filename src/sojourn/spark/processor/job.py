@@ -1,4 +1,4 @@
-"""What processors run: found by name, so that nothing has to be sent to them."""
+"""The job of a processor, imported by name so that no code has to be sent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,21 +14,21 @@ __all__ = ["Job", "Lent", "load"]
 
 @dataclass(slots=True)
 class Lent:
-    """The *state* of a record's key, which the job may replace; empty if it has none.
-
-    *reminders* are for the job to ask for: after how many seconds, and a note.
-    """
+    """The state of a record's key, which the job may replace."""
 
     state: bytes
+    """Empty if the key has no state."""
     reminders: list[tuple[float, str]] = field(default_factory=list)
+    """Reminders that the job requests: delay in seconds, and note."""
 
 
 class Job(Protocol):
     """The work of one operator.
 
-    `set_up` is called once in each processor, before its first record; a call then gets one
-    record, with the state of its key if the operator keeps any, and returns what it sends on;
-    `tear_down` is called when the processor ends in order. All of them may raise anything.
+    `set_up` is called once in each processor, before its first record; then the job is called
+    with each record, and the state of its key if the operator keeps any, and returns its
+    outputs; `tear_down` is called when the processor ends cleanly. All of them may raise any
+    exception.
     """
 
     def set_up(self) -> None:
@@ -40,14 +40,14 @@ class Job(Protocol):
         ...
 
     def __call__(self, record: Record, lent: Lent | None = None, /) -> Iterable[OutputRecord]:
-        """Return what *record* sends on."""
+        """Return the outputs for *record*."""
         ...
 
 
 def load(spec: str, argument: str = "") -> Job:
-    """Return the job that `package.module:factory` makes of *argument*.
+    """Return the job that the factory *spec*, `package.module:factory`, makes of *argument*.
 
-    Raise `BadInput` if there is none.
+    Raise `BadInput` if the factory cannot be imported.
     """
     module, _, name = spec.partition(":")
     try:

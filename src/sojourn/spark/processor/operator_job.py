@@ -1,4 +1,4 @@
-"""An operator of an application as the job of a host."""
+"""The job that calls the function of an operator."""
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,9 +29,9 @@ _decode = msgspec.json.Decoder(Reminded).decode
 
 
 def of_application(argument: str) -> "OperatorJob":
-    """Return the job of an operator, named as `package.module:app operator`.
+    """Return the job of an operator, given as `package.module:app operator`.
 
-    In place of the module may be the path of a topology file, which may have blanks.
+    A topology file, whose path may contain spaces, may take the place of `package.module:app`.
     """
     address, _, name = argument.rpartition(" ")
     if not address:
@@ -49,12 +49,12 @@ def of_application(argument: str) -> "OperatorJob":
 
 
 def _keyed(reader: AppOperator, inner: Collection[str]) -> list[tuple[str, Stream]]:
-    """Return the streams that an operator reads by key, of those that are not in Kafka."""
+    """Return the inner streams that an operator reads by key, each with its name."""
     return [(reader.name, s) for s in reader.reads if s.key and s.name in inner]
 
 
 def _needed(stream: Stream) -> tuple[tuple[str, int], ...]:
-    """Return the columns without which a record has no key, and where they are in it."""
+    """Return the key columns that must not be null, and their indexes in a record."""
     if stream.null_key:
         return ()
     return tuple((column, stream.columns.index(column)) for column in stream.key)
@@ -71,8 +71,8 @@ def _no_key(stream: str, column: str) -> BadRecord:
 class OperatorJob:
     """Calls the function of *operator* with the columns of each record.
 
-    What it sends to streams that are *keyed*, each with the operator that reads it so, gets
-    those keys. What stays *in_memory* may be of any size.
+    Outputs to streams in *keyed* get the keys by which the operator named there reads them.
+    The size of outputs to streams *in_memory* is not limited.
     """
 
     def __init__(
@@ -99,9 +99,9 @@ class OperatorJob:
         self._opened = ExitStack()
 
     def set_up(self) -> None:
-        """Call the operator's own set-up; the function then gets first what that returns.
+        """Call the operator's own set-up; its result is the first argument of the function.
 
-        One that yields it goes on when the processor ends.
+        A generator yields that result, and resumes when the processor ends.
         """
         set_up = self._operator.set_up
         if set_up is not None and isgeneratorfunction(set_up):
@@ -110,11 +110,11 @@ class OperatorJob:
             self._before = (set_up(),)
 
     def tear_down(self) -> None:
-        """Let a set-up that yielded go on."""
+        """Resume a set-up that is a generator."""
         self._opened.close()
 
     def __call__(self, record: Record, lent: Lent | None = None, /) -> Iterator[OutputRecord]:
-        """Yield what the function does, and then give back what it was lent."""
+        """Yield the outputs of the function, then put its new state into *lent*."""
         reminded = None
         if record.stream == self._reminders:
             reminded, arguments = self._called_again(_decode(record.payload))
@@ -149,7 +149,7 @@ class OperatorJob:
             lent.reminders = state.reminders
 
     def _columns(self, record: Record) -> tuple[Any, ...]:
-        """Return what the function gets of a record: of a null one, the columns of the key."""
+        """Return the columns of a record; a null record has only the columns of its key."""
         if record.payload or not self._operator.nulls:
             return self._read[record.stream].decode(record.payload, record.blobs)
         stream = next(each for each in self._operator.reads if each.name == record.stream)
@@ -160,7 +160,7 @@ class OperatorJob:
         return tuple(named.get(name) for name in stream.columns)
 
     def _called_again(self, reminded: Reminded) -> tuple[Reminder, tuple[Any, ...]]:
-        """Return what the function gets of a reminder: of the columns those of the key."""
+        """Return a reminder and its arguments, in which only the columns of the key are set."""
         stream = self._operator.reads[0]
         key = key_values(key_fields(stream), reminded.key)
         told = Reminder(reminded.note, reminded.due_s)

@@ -1,4 +1,4 @@
-"""A processor: one record after the other, from the host and back, until the host is gone."""
+"""The loop of a processor: one record after the other, until the host disconnects."""
 
 import os
 import signal
@@ -19,21 +19,21 @@ from sojourn.spark.wire.record import Record
 __all__ = ["described", "run"]
 
 _CHUNK = 1 << 16
-# Results of several records are told together, unless they take longer than that: then each
-# has its own time limit, and none waits for the next.
+# Results of several records are sent together if they are faster than this. Slower ones are
+# sent alone: each has its own time limit, and none waits for the next.
 _TOGETHER_S = 0.001
 _decode = msgspec.msgpack.Decoder(Assignment).decode
 _OURS = str(Path(__file__).parents[1])
-# Both travel with a record, and a message may have any length.
+# Both are sent with a record, and an exception may have a text of any length.
 _MOST_ERROR, _MOST_TRACEBACK = 2 << 10, 8 << 10
 
 
 def run(host: socket.socket, job: Job) -> None:
-    """Serve the records that come from *host*, until it closes the connection."""
+    """Set up *job*, and process the records from *host* until it closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the application to handle
     try:
         job.set_up()
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - user code may raise anything
         host.sendall(framed(NotReady(*described(raised))))
         return
     host.sendall(framed(Ready(os.getpid())))
@@ -45,7 +45,10 @@ def run(host: socket.socket, job: Job) -> None:
 
 
 def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
-    """Serve records in turn; one whose key failed before it is left for later."""
+    """Process records in order, but skip those with a key that failed earlier among them.
+
+    The host gives skipped records again later, so the records of a key stay in order.
+    """
     states = None if assigned.states is None else dict(assigned.states)
     failed: set[str] = set()
     results: list[Result] = []
@@ -57,7 +60,7 @@ def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
         try:
             result = _served(job, record, states)
         except RegistryAway as away:
-            if results:  # they do not wait for this one
+            if results:  # finished results must not wait for the registry
                 host.sendall(framed(Done(results)))
                 results = []
             host.sendall(framed(Waits(str(away))))
@@ -76,7 +79,7 @@ def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
 def _outlasted(
     host: socket.socket, job: Job, record: Record, states: dict[str, bytes] | None
 ) -> Result:
-    """Serve a record once the schema registry answers, and tell the host that it waits."""
+    """Process a record once the schema registry answers; report the wait to the host."""
     try:
         return outlast(
             lambda: _served(job, record, states),
@@ -102,14 +105,14 @@ def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result
         error, traceback = "", ""
     except RegistryAway:
         raise
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - user code may raise anything
         outputs, (error, traceback) = [], described(raised)
     took_s, cpu_s = perf_counter() - began_s, process_time() - cpu_s
     return Result(outputs, error, took_s, cpu_s, traceback, state=changed, reminders=reminders)
 
 
 def described(raised: BaseException) -> tuple[str, str]:
-    """Return the error in a line or few, and its traceback without frames of our own."""
+    """Return the error as short text, and its traceback without frames of our own."""
     told = TracebackException.from_exception(raised)
     error = _sound("".join(told.format_exception_only()).strip())
     _leave_out_ours(told)
@@ -118,12 +121,12 @@ def described(raised: BaseException) -> tuple[str, str]:
 
 
 def _sound(text: str) -> str:
-    """Return *text* as it can be sent: half a surrogate pair is no text in UTF-8."""
+    """Escape lone surrogates, which UTF-8 cannot encode."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def _leave_out_ours(told: TracebackException) -> None:
-    """Leave the frames of the user's code, in all that one exception came of."""
+    """Remove our own frames from an exception and all exceptions in its chain."""
     seen: list[TracebackException] = []
     waiting: list[TracebackException | None] = [told]
     while waiting:
@@ -137,7 +140,7 @@ def _leave_out_ours(told: TracebackException) -> None:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return *text* without its middle, if it is long: what is last says most.
+    """Return *text* without its middle if it is long; most is kept of its end.
 
     >>> _cut("a" * 30, 20)
     'aa ... aaaaaaaaaaaaa'

@@ -1,4 +1,4 @@
-"""States of keys as bytes, and as what a function gets: a dictionary."""
+"""Serialisation of the states of keys, which are dictionaries for functions."""
 
 import datetime as dt
 import decimal
@@ -29,9 +29,9 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class StateCodec:
-    """Writes and reads the states of an operator.
+    """Encodes and decodes the states of an operator.
 
-    A state that is as the defaults are takes no room: it is empty.
+    A state that equals the defaults is empty, and takes no space.
     """
 
     def __init__(self, place: str, fields: StateFields) -> None:
@@ -47,9 +47,9 @@ class StateCodec:
         self._default = _encode(dict(fields.defaults))
 
     def decode(self, state: bytes) -> dict[str, Any]:
-        """Return the fields; those that were added later have their defaults.
+        """Return the fields; fields added since it was written have their defaults.
 
-        Raise `BadRecord` if a field has another type than when it was written.
+        Raise `BadRecord` if the type of a field has changed since.
         """
         found = self._decode(self._default)
         if state:
@@ -64,9 +64,9 @@ class StateCodec:
         return found
 
     def encode(self, state: Mapping[str, Any]) -> bytes:
-        """Return the bytes of a state; fields that were removed have their defaults again.
+        """Return the bytes of a state; missing fields have their defaults again.
 
-        Raise `BadRecord` at what is no field, or of another type.
+        Raise `BadRecord` if a field is unknown or has another type.
         """
         for name, value in state.items():
             if name not in self._checks:

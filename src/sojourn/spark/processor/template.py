@@ -1,7 +1,8 @@
-"""A warm process that new processors are forked from: imports are paid for once.
+"""A template process, from which processors are forked: the application is imported once.
 
-The host sends one end of a socket pair for each processor that it wants; the fork serves it.
-What became of those that ended is told to the host. It has no threads, so forking is safe.
+The parent, a host or an agent, sends a number and one end of a socket pair for each processor
+to start; the fork serves that end. The template answers, and reports processors that ended,
+with the messages below. It has no threads, so forking is safe.
 """
 
 import ctypes
@@ -21,35 +22,36 @@ from sojourn.spark.wire.frames import framed
 
 __all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
 
-# How often it looks for processors that ended, while nothing else happens.
+# The interval of checks for ended processors, while there are no requests.
 _LOOK_S = 0.2
 _PR_SET_PDEATHSIG = 1
-# elsewhere than on Linux there is no such call, and they end when they next speak to it
+# Only Linux has this call; elsewhere orphans end when they next use the closed socket.
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 class Loaded(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The job is imported; or why it is not."""
+    """The first message of a template: its job is imported, or failed to."""
 
     error: str = ""
+    """Empty if the job is imported."""
 
 
 class Forked(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor was started for the host's *number*."""
+    """The processor with this number was started."""
 
     number: int
     pid: int
 
 
 class NotForked(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The system has no room for the host's *number*."""
+    """The processor with this number could not be forked, for lack of resources."""
 
     number: int
     reason: str
 
 
 class Ended(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor ended."""
+    """A child process ended."""
 
     pid: int
     reason: str
@@ -59,7 +61,7 @@ FromTemplate = Loaded | Forked | NotForked | Ended
 
 
 def main(fd: int, parent: int, spec: str, argument: str) -> None:
-    """Fork processors as the host at *fd*, process *parent*, asks for them, while it lives."""
+    """Fork processors on request of process *parent*, over the socket *fd*, while it lives."""
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout, sys.stderr = StampedLines(1), StampedLines(2)
@@ -87,8 +89,8 @@ def _note(why: str) -> None:
 
 
 def _forked(host: socket.socket, number: int, fds: list[int], job: Job) -> Forked | NotForked:
-    """Start a processor, if the system lets us."""
-    if not fds:  # it was not passed on
+    """Fork a processor if the system has the resources."""
+    if not fds:  # the kernel drops descriptors beyond the limit of open files
         return NotForked(number, "could not be started: too many open files (ulimit -n)")
     with socket.socket(fileno=fds[0]) as end:
         try:
@@ -109,7 +111,7 @@ def _fork(host: socket.socket, end: socket.socket, job: Job) -> int:
         run(end, job)
         status = 0
     except (BrokenPipeError, ConnectionResetError):
-        status = 0  # the host is gone
+        status = 0  # the parent has closed the connection
     except BaseException as raised:  # noqa: BLE001 - a function may raise anything
         sys.stderr.write(f"{described(raised)[1]}\n")
     finally:
@@ -133,10 +135,10 @@ def _reap(host: socket.socket) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Have this process killed when its *parent* is gone, whatever it does by then."""
+    """Let the kernel kill this process when its *parent* ends."""
     if _prctl is not None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it was gone before it could be asked for
+    if os.getppid() != parent:  # it has ended before the call
         os._exit(1)
 
 

@@ -60,7 +60,7 @@ class Passage:
         self._ahead = saved.ahead | self._written()
 
     def _begun(self) -> SavedMemory:
-        """Return the state after the ids in the sink; it is saved, for a retry of this batch."""
+        """Return the state after the ids in the sink, saved for a retry of this batch."""
         last = self._sink.last(self._partition, self._rules.window)
         begun = SavedMemory(Memory.of(last))
         self._files.save(self._partition, self._next, begun)
