@@ -1,1 +1,1 @@
-"""A running application, and its control from other terminals over a Unix socket."""
+"""Running applications, and their control from other terminals over a Unix socket."""

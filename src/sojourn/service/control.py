@@ -1,6 +1,7 @@
-"""The socket for control: one line of JSON each way, between processes of one user.
+"""The control socket: one line of JSON each way, between processes of one user.
 
-A run opens a `Server`; commands `ask` it.
+A run opens a `Server`; commands send requests with `ask`. Both ends check the user of the
+other, and a request carries the token of the run.
 """
 
 import hmac
@@ -33,10 +34,10 @@ __all__ = [
 REQUEST_BYTES, _ANSWER_BYTES = 1 << 16, 1 << 24
 """The maximum length of a line."""
 
-# The kind of an answer that says what the start of the application is at.
+# The kind of an answer while the application starts: its error is the stage of the start.
 _STARTING = "starting"
 _CREDENTIALS = struct.Struct("3i")
-# A client sends its request at once.
+# A client sends its request immediately.
 _REQUEST_WITHIN_S = 10.0
 # A change of processors may have to wait for processors that are starting.
 _PATIENCE_S = 120.0
@@ -52,7 +53,10 @@ def _send_line(connection: socket.socket, message: Mapping[str, object]) -> None
 
 
 def _read_line(connection: socket.socket, most: int) -> dict[str, Any]:
-    """Return the next message. Raise `EngineError` if it is longer than *most*, or no JSON."""
+    """Return the next message. Raise `EngineError` if it is not JSON, or exceeds *most* bytes.
+
+    The limit keeps a client from filling the memory.
+    """
     received = bytearray()
     while not received.endswith(b"\n"):
         some = connection.recv(1 << 16)
@@ -71,7 +75,7 @@ def _read_line(connection: socket.socket, most: int) -> dict[str, Any]:
 
 
 def peer_uid(connection: socket.socket) -> int | None:
-    """Return the user of the other process; None if the system does not support it."""
+    """Return the user id of the other process; None if the system does not support it."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None
@@ -90,10 +94,10 @@ def _nulled(value: object) -> object:
 
 
 class Server:
-    """Answers requests at *socket* while it is open, in its own threads.
+    """Answers requests at *socket* while it is open, each in a thread of its own.
 
-    *answer* is called with each accepted request; a `SojournError` that it raises is sent to
-    the client.
+    *answer* is called with each authenticated request; a `SojournError` that it raises is sent
+    to the client.
     """
 
     def __init__(self, socket: Path, token: str, answer: _Answer) -> None:
@@ -131,7 +135,7 @@ class _Connection(socketserver.BaseRequestHandler):
     server: _Listener
 
     def handle(self) -> None:
-        """Answer one request."""
+        """Answer the only request of a connection."""
         self.request.settimeout(_REQUEST_WITHIN_S)
         try:
             told: Mapping[str, object] = {"answer": self._answered()}
@@ -155,7 +159,7 @@ class _Connection(socketserver.BaseRequestHandler):
         except SojournError:
             raise
         except Exception as error:
-            # the application continues
+            # a request that fails must not stop the application
             raise EngineError(f"the request failed: {type(error).__name__}: {error}") from error
 
 
@@ -166,10 +170,10 @@ def ask(
     *,
     patience_s: float = _PATIENCE_S,
 ) -> dict[str, Any]:
-    """Return the answer of the application to *request*, waiting for up to *patience_s*.
+    """Return the application's answer to *request*, waiting for up to *patience_s*.
 
     Raise `BadInput` if it refuses the request, `ApplicationStarting` if it has not started yet,
-    `EngineError` if it fails or does not answer.
+    and `EngineError` if it fails or does not answer.
     """
     token = folder / TOKEN
     if not token.exists():
@@ -210,7 +214,7 @@ def stop(
     Wait until it has ended, and return its exit status; None if it was killed. Raise
     `EngineError` if it does not accept the request.
     """
-    request = {"ask": "stop", "now": now}  # repeated, it only returns the stage
+    request = {"ask": "stop", "now": now}  # idempotent: repeated, it only returns the stage
     progress(str(ask(folder, entry, request)["stage"]))
     while entry.holds(folder):
         time.sleep(_POLL_S)

@@ -29,7 +29,7 @@ class Launch(Protocol):
 
         *settings* is a frozen record of this engine, or None for its defaults. The engine
         keeps its checkpoints in *state*, and reports a slow start to *progress*. Raise
-        `EngineError` if something is missing.
+        `EngineError` if a dependency is missing.
         """
 
 
@@ -45,9 +45,9 @@ def names() -> tuple[str, ...]:
 def launcher(name: str) -> Launch:
     """Return the function that creates the engine *name*.
 
-    The user's own is a function, `ours.engine:launch`, or a module with a function `launch`.
-    Raise `UnknownName` if it does not exist, `EngineError` if a package is missing, and
-    `BadInput` if it is not callable.
+    An engine of the user is a function, `ours.engine:launch`, or a module with a function
+    `launch`. Raise `UnknownName` if it does not exist, `EngineError` if a package is missing,
+    and `BadInput` if it is not callable.
     """
     found = _ours(name) if name in _OURS else find_outside("engine", name, names())
     launch = getattr(found, "launch", None) if isinstance(found, ModuleType) else found

@@ -1,4 +1,4 @@
-"""The topology and the plan that an application starts with, before measurements."""
+"""The topology and the plan that an application starts with, before any measurement."""
 
 import os
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ from sojourn.topology.file import read_topology
 
 __all__ = ["Assumptions", "bounded", "first_plan", "first_topology", "guesses"]
 
-# The default of --max-processors.
+# The default of --max-processors: processors per core, and a lower bound.
 _PER_CORE, _LEAST_MOST = 16, 32
-# Guesses, until the first turn of the loop has measured them.
+# Assumed until the first turn of the loop has measured them.
 _PER_S, _SERVICE_S = 1.0, 0.01
 
 
 def first_topology(app: App, rates: Mapping[str, float]) -> Topology:
     """Return the topology of *app*, with guesses for missing hints and *rates*.
 
-    Native operators keep their processors: these cannot be changed while they run.
+    Native operators have a fixed number of processors, which cannot change while they run.
 
     >>> app = App("echo")
     >>> @app.operator(reads=app.source("lines", schema="line string"), emits="line string")
@@ -72,10 +72,10 @@ def bounded(
 ) -> tuple[int, list[str]]:
     """Return the maximum number of processors, and a note if it is the default.
 
-    The default depends on the *cores*, those of this machine if not given: operators that wait
-    for a database or another service use many processors per core, operators that compute gain
-    nothing beyond the cores. Without a bound, a target that cannot be met would fill the
-    memory.
+    The default is proportional to *cores*, by default those of this machine. Operators that
+    wait for a database or another service use many processors per core; operators that compute
+    gain nothing beyond the cores. Without a bound, a target that cannot be met would exhaust
+    the memory.
     """
     if most is not None:
         return most, []
@@ -96,10 +96,10 @@ def first_plan(
     most: int | None,
     last: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Return the plan with what was *asked* for, else that of the *last* run, else the fewest.
+    """Return the first plan: processors as *asked*, else as in the *last* run, else the fewest.
 
-    Those of the last run are cut to the current bounds. Raise `BadAllocation` if those asked
-    for are outside the bounds.
+    The processors of the last run are limited to the current bounds. Raise `BadAllocation` if
+    the processors asked for are outside the bounds.
     """
     fewest = {operator.name: operator.min_processors for operator in topology.operators}
     least = checked_allocation(topology, fewest, asked, most) if asked else fewest
@@ -130,7 +130,7 @@ def first_plan(
 def _fitted(
     least: Mapping[str, int], wanted: Mapping[str, int], most: int | None
 ) -> dict[str, int]:
-    """Return *wanted*; if it exceeds *most*, what is beyond *least* is cut in proportion.
+    """Return *wanted*; if it exceeds *most*, the excess over *least* is cut proportionally.
 
     >>> _fitted({"split": 1, "count": 1}, {"split": 9, "count": 5}, 8)
     {'split': 5, 'count': 3}
@@ -145,18 +145,20 @@ def _fitted(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """An application and its topology; *known* are the operators with a given service time."""
+    """An application, and the topology assumed for it before measurements."""
 
     app: App
     topology: Topology
     known: frozenset[str]
+    """Operators with a given service time."""
     guesses: tuple[str, ...] = ()
+    """Notes on the values that were guessed."""
 
     @classmethod
     def at(cls, address: str, rates: Mapping[str, float], *, simulated: bool) -> "Assumptions":
-        """Return those on the application at *address*: in a module, or a topology file.
+        """Return the assumptions on the application at *address*: a module or a topology file.
 
-        What a topology file describes is *simulated*, or runs as an application that waits.
+        A topology file is *simulated*, or runs as an application whose operators only wait.
         """
         in_module = is_application(address)
         if simulated and not in_module:
@@ -176,7 +178,7 @@ class Assumptions:
             app=app,
             topology=first_topology(app, rates),
             known=frozenset(given),
-            # Spark measures soon what is guessed; the simulator keeps to the guess
+            # on Spark guesses are soon measured; the simulator uses them throughout
             guesses=tuple(guesses(app, rates)) if simulated else (),
         )
 

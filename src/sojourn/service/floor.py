@@ -1,4 +1,4 @@
-"""Whether a target can be met at all: the latency without any waiting for a processor."""
+"""The floor of latency, without waiting for processors: no allocation meets a lower target."""
 
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -16,7 +16,7 @@ from sojourn.topology import Topology
 
 __all__ = ["Floor", "floor_warning"]
 
-# Service times drift; computing a percentile takes some milliseconds.
+# Service times drift, but computing a percentile takes some milliseconds.
 _EVERY_TURNS = 10
 
 
@@ -29,18 +29,19 @@ def floor_warning(
     """Return why no number of processors meets *target*; "" if some may.
 
     Operators that are not *known* count as 0 seconds, and cores as unlimited, so the warning
-    is true whatever the others take. What was *seen* to be reached is never called impossible.
+    holds for any service times of the others. A latency that was *seen* is never called
+    impossible.
     """
     unknown = [operator for operator in topology.operators if operator.name not in known]
     least = replace(topology, cores=None).with_operators(
         *(replace(operator, service_s=0.0, cpu_s=None) for operator in unknown)
     )
     seconds = floor_s(least, model="gigk", statistic=target.statistic)
-    # inf: percentiles of this topology cannot be computed
+    # infinite if percentiles of this topology cannot be computed
     if not target.seconds < seconds < inf:
         return ""
     lowest = lowest_s(seen, target.statistic)
-    if lowest < seconds:  # measured with waiting, so the model is wrong
+    if lowest < seconds:  # a measured latency, with waiting, is lower: the model is wrong
         return "" if lowest <= target.seconds else not_reached(target, lowest)
     keyless = least.with_operators(*(replace(o, hottest_key=0.0) for o in least.operators))
     alone_s = floor_s(keyless, model="gigk", statistic=target.statistic)
@@ -51,7 +52,7 @@ def floor_warning(
 class Floor:
     """Compares the target with the service times measured so far; *warning* is the result.
 
-    `saw` and `judge` return whether the warning is new: there is one per target.
+    `saw` and `judge` return whether the warning is new: each target is warned of once.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class Floor:
         self._turns = 0
 
     def saw(self, seen: Sequence[Observation], topology: Topology, target: Target) -> bool:
-        """Add the last of the observations; *topology* has what was measured so far."""
+        """Add the last observation; *topology* contains the measurements so far."""
         observation = seen[-1]
         for name, operator in observation.operators.items():
             self._samples[name] += int(operator.samples)
@@ -72,7 +73,7 @@ class Floor:
         return self.judge(seen, topology, target)
 
     def judge(self, seen: Sequence[Observation], topology: Topology, target: Target) -> bool:
-        """Compare now."""
+        """Compare immediately."""
         self._judged = target, self._known
         self.warning = floor_warning(topology, target, self._known, seen) if self._known else ""
         news = bool(self.warning) and target not in self._warned

@@ -1,4 +1,4 @@
-"""Folders of running applications, with access for their owner only, and what runs in them."""
+"""Private folders of running applications, and their entries by which commands find them."""
 
 import json
 import os
@@ -38,9 +38,9 @@ _PATIENCE_S = 2.0
 
 
 def places() -> tuple[Path, ...]:
-    """Return the folders of running applications, that of new ones first.
+    """Return the places of folders of running applications; new applications use the first.
 
-    There are several because a command may have another environment than the application.
+    There are several because the environment of a command and of the application may differ.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     kept = _kept() / "run"
@@ -63,7 +63,10 @@ def cluster_folder() -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """Return the folder, created with mode 0700 if it does not exist."""
+    """Return the folder with mode 0700, created if it is missing.
+
+    Raise `BadFile` if it cannot be created, or other users have access.
+    """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.lstat().st_uid == os.getuid() and not path.is_symlink():
@@ -77,7 +80,7 @@ def private_folder(path: Path) -> Path:
 
 
 def refuse_others(path: Path) -> None:
-    """Raise a `BadFile` unless only this user has access to the file or folder."""
+    """Raise `BadFile` unless only this user has access to the file or folder."""
     try:
         found = path.lstat()
     except OSError as error:
@@ -105,7 +108,7 @@ def _kept() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A running application: its process, socket, and the folders of its state and logs."""
+    """A running application: process, control socket, and folders of state and logs."""
 
     name: str
     pid: int
@@ -116,7 +119,7 @@ class Entry:
     logs: str
 
     def write(self, folder: Path) -> None:
-        """Write it atomically."""
+        """Write it atomically to *folder*."""
         write_durably(folder / ENTRY, json.dumps(asdict(self)).encode())
 
     @classmethod
@@ -144,7 +147,7 @@ class Entry:
             return False
 
     def answers(self, patience_s: float = _PATIENCE_S) -> bool:
-        """Tell whether a process listens on its socket, also one that is busy for longer."""
+        """Return whether a process listens on its socket, even if it is busy."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(patience_s)
             try:
@@ -162,7 +165,7 @@ def running() -> dict[str, tuple[Path, Entry]]:
     for place in places():
         for folder in sorted(place.glob("*")):
             if (folder / ENTRY).exists() and folder.name not in found:
-                # it may end meanwhile
+                # an application may end meanwhile
                 with suppress(BadFile):
                     entry = Entry.read(folder)
                     if entry.answers():
@@ -171,7 +174,10 @@ def running() -> dict[str, tuple[Path, Entry]]:
 
 
 def find(name: str | None = None) -> tuple[Path, Entry]:
-    """Return the running application *name*; without a name, the only one."""
+    """Return the running application *name*; without a name, the only one.
+
+    Raise `EngineError` if it does not run, and `BadInput` if several run without a name given.
+    """
     if name is not None:
         return _named(name)
     found = running()

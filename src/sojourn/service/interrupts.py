@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM for a command that has to finish its work."""
+"""Ctrl-C and SIGTERM for a command that must finish its work."""
 
 import logging
 import signal
@@ -14,16 +14,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> Never:
-    """Raise KeyboardInterrupt, and let libraries log nothing of the call that it breaks off."""
+    """Raise KeyboardInterrupt, and silence the libraries whose calls it interrupts."""
     logging.getLogger().addHandler(logging.NullHandler())
     raise KeyboardInterrupt
 
 
 class Interrupts:
-    """Handles signals while it is open: the first asks for an end, the second ends it now.
+    """Handles signals while it is open: the first requests a clean end, the second forces it.
 
-    The first calls *breaks*, and raises KeyboardInterrupt if that returns True: nothing that
-    must not be interrupted is under way. All others raise. *times* counts them.
+    The first calls *breaks*, and raises KeyboardInterrupt only if that returns True: no work
+    in progress must be completed. All others raise. *times* counts them.
     """
 
     def __init__(self) -> None:
@@ -42,19 +42,22 @@ class Interrupts:
             signal.signal(number, handler)
 
     def send(self, *, now: bool) -> None:
-        """Interrupt the command from another thread, once; *now*, as a second signal would."""
+        """Interrupt the command from another thread; *now*, as a second signal does.
+
+        To repeat a call has no effect.
+        """
         if not self.times or (now and self.times == 1):
             self._now = now
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
     def listen(self) -> None:
-        """Install the handlers, also over those that a library has installed meanwhile."""
+        """Install the handlers, and replace those that a library has installed since."""
         for number in _SIGNALS:
             signal.signal(number, self._heard)
 
     @contextmanager
     def deaf_afterwards(self) -> Iterator[None]:
-        """Ignore signals after this block, so that the stop is not interrupted."""
+        """Ignore signals after this block, so that the shutdown is not interrupted."""
         try:
             yield
         finally:

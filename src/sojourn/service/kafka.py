@@ -1,4 +1,4 @@
-"""Where the Kafka of an application is."""
+"""The Kafka brokers of an application, running or not."""
 
 import json
 from collections.abc import Mapping
@@ -17,10 +17,11 @@ def kafka_of(
     state: Path | None,
     options: str = "--bootstrap-servers HOST:PORT --app NAME",
 ) -> tuple[str, Mapping[str, str]]:
-    """Return the name of an application, and the options of clients of its Kafka.
+    """Return the name of an application, and the options for clients of its Kafka.
 
-    One that does not run is *app*, or has the folder *state*, and its brokers are *servers*.
-    *options* of the command are named in the error if none runs.
+    Without *servers* and *state* it must run. One that does not run is named by *app* or by its
+    folder *state*, and its brokers are *servers*. *options* of the command are for the error if
+    none runs.
     """
     if servers is None and state is None:
         return _running(app, options)

@@ -15,7 +15,7 @@ _FILE = "allocation.json"
 class LastAllocation:
     """The last allocation of the application with the state folder *state*.
 
-    *failure* is why the current allocation is not saved; "" if it is.
+    *failure* is why the current allocation could not be saved; "" if it is saved.
     """
 
     def __init__(self, state: Path) -> None:
@@ -28,7 +28,7 @@ class LastAllocation:
         try:
             told = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return {}  # the loop soon finds out how many are needed
+            return {}  # not worth an error: the loop soon finds an allocation
         return {
             name: processors
             for name, processors in (told.items() if isinstance(told, dict) else ())
@@ -36,7 +36,7 @@ class LastAllocation:
         }
 
     def save(self, allocation: Mapping[str, int]) -> None:
-        """Save *allocation* durably, unless it is saved; set `failure` if that fails."""
+        """Save *allocation* durably, if it has changed; set `failure` if that fails."""
         if allocation != self._saved:
             try:
                 write_durably(self._file, json.dumps(dict(allocation)).encode())

@@ -1,4 +1,4 @@
-"""The logs of operators: where they are, on nodes too, and how they are read and followed."""
+"""The logs of operators: finding them, also on nodes, reading and following them."""
 
 import os
 import re
@@ -23,11 +23,12 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line and its time; -inf if its log has no time up to this line."""
+    """A line of a log."""
 
     operator: str
     text: str
     at_s: float
+    """Its time, or of the last line before it that has one; -inf if there is none."""
 
 
 def log_files(folder: Path) -> dict[str, Path]:
@@ -56,11 +57,11 @@ class Logs:
 
     @property
     def untimed(self) -> list[str]:
-        """Operators whose lines have no time."""
+        """Operators whose lines have no timestamps."""
         return [name for name in self._tails if self._last_s.get(name, -inf) == -inf]
 
     def new(self, *, unfinished: bool = False) -> list[LogLine]:
-        """Return the lines that are new since the last call, sorted by time."""
+        """Return the lines since the last call, sorted by time."""
         for name, path in log_files(self._folder).items():
             if self._operator in (None, name) and name not in self._tails:
                 self._tails[name] = Tail(path, self._lines if name in self._there else None)
@@ -121,7 +122,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _start_of_last(file: BinaryIO, lines: int) -> int:
-    """Return the offset of the last *lines* whole lines, reading from the end."""
+    """Return the offset of the last *lines* whole lines, reading blocks from the end."""
     end = file.seek(0, os.SEEK_END)
     file.seek(max(0, end - 1))
     ends = file.read(1) == b"\n"  # the last line has its newline
@@ -166,8 +167,8 @@ def _text(line: bytes) -> str:
 def node_logs(nodes: Sequence[NodeHealth], name: str) -> Path:
     """Return the folder with the logs of the node *name*, if it is on this machine.
 
-    Raise `BadInput` if there is no such node, and `EngineError`, which tells where they are, if
-    they are on another machine.
+    Raise `BadInput` if there is no such node, and `EngineError` with machine and folder if they
+    are on another machine.
     """
     node = next((node for node in nodes if node.name == name), None)
     if node is None:
@@ -188,7 +189,7 @@ def node_logs(nodes: Sequence[NodeHealth], name: str) -> Path:
 
 
 def node_logs_hint(nodes: Sequence[NodeHealth]) -> str:
-    """Return how to see what is printed on *nodes*; empty on one machine."""
+    """Return a hint on how to read the logs of *nodes*; empty on one machine."""
     names = [node.name for node in nodes if node.logs]
     if not names:
         return ""

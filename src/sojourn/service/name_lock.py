@@ -27,7 +27,7 @@ _LONGEST = 107
 class Claim:
     """Holds the name of an application while it runs.
 
-    The lock ends with the process, however that ends; files of a dead process are removed.
+    The lock ends with the process, however it ends; files of a dead process are removed.
     *exit_status* is written for the command that waits for the end. Raise `EngineError` on
     entering if the application is already running.
     """

@@ -21,21 +21,23 @@ MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
-    """What a loop starts with: its goal, its interval, whether it acts.
-
-    *midnight_s* is the time of day, in seconds, when the engine's clock is 0. *price_per_hour*
-    is that of a node, if there is to be a bill. *placement* names the placer, and *nodes* are
-    the bounds of nodes that are asked for and given back.
-    """
+    """The initial settings of a loop."""
 
     target: Target
     most: int | None = None
+    """The maximum number of processors."""
     every_s: float = 1.0
+    """The time between two turns."""
     active: bool = True
+    """Whether the loop acts, or only recommends."""
     midnight_s: float = 0.0
+    """The time of day, in seconds, when the engine's clock is 0."""
     price_per_hour: float | None = None
+    """The price of a node; None if there is no bill."""
     placement: str = DEFAULT
+    """The name of the placer."""
     nodes: NodeBounds = field(default_factory=NodeBounds)
+    """Bounds within which nodes are requested and released."""
 
     def __post_init__(self) -> None:
         if self.price_per_hour is not None:
@@ -44,14 +46,17 @@ class LoopSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """A goal, and the policy and the placer for it; *said* describes them for users."""
+    """A goal, and the policy and the placer for it."""
 
     target: Target
     most: int | None
+    """The maximum number of processors."""
     policy: Policy
     placement: str
+    """The name of the placer."""
     placer: Placer
     said: str
+    """A description of them for users."""
 
     @classmethod
     def of(
@@ -84,7 +89,7 @@ class Orders:
 def checked_allocation(
     topology: Topology, before: Mapping[str, int], asked: Mapping[str, int], most: int | None
 ) -> dict[str, int]:
-    """Return the processors of all operators: those *asked* for, else those *before*.
+    """Return the processors of all operators: as *asked*, else as *before*.
 
     Raise `BadAllocation` if an operator is unknown, or a bound is exceeded.
     """

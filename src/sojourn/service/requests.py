@@ -1,4 +1,4 @@
-"""The requests to a running application over its socket."""
+"""The requests that a running application answers on its control socket."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from sojourn.text import shown
 __all__ = ["REQUESTS", "answer"]
 
 REQUESTS = ("scale", "pause", "resume", "set", "status", "kafka")
-"""The known requests."""
+"""The names of requests, but for "stop", which is also answered during the start."""
 
 _LONGEST_NAME = 64
 
@@ -45,7 +45,7 @@ def answer(
 
 
 def _who(given: object) -> str:
-    """Return the name of the user for the history; it is not checked."""
+    """Return the name of the user for the history; it is not authenticated."""
     return given[:_LONGEST_NAME] if isinstance(given, str) and given.isprintable() else ""
 
 

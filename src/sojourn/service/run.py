@@ -1,4 +1,4 @@
-"""One run of an application, from start to stop, and what it reports."""
+"""One run of an application, from start to stop, and its output."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -37,13 +37,13 @@ from sojourn.topology import Topology
 
 __all__ = ["Metrics", "Output", "RunSettings", "run_application"]
 
-# Turns that wait for room on a full disk; of more, the oldest are dropped.
+# Turns that wait for space on a full disk; beyond that the oldest are dropped.
 _MOST_UNWRITTEN = 2000
 # The limit of the default history: more than a day of turns of 1 s, about 300 MB.
 _MOST_TURNS = 100_000
 
 Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextManager[object]]
-"""Serves the status that it is given the function for, while it is entered."""
+"""Serves the status that the given function returns, while it is entered."""
 
 
 class _Stop(Protocol):
@@ -52,29 +52,33 @@ class _Stop(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """The settings of a run, checked before anything starts.
-
-    *launch* creates *engine*, given its state folder and a callback for progress. Operators
-    start with the processors in *start*, or with those of the last run. The loop has the
-    policy from *make* and the settings *loop*, and runs until *until_s*. Turns are written to
-    *history*, by default in the state folder. *metrics* serves the status during the run;
-    *notes* are printed at the start.
-    """
+    """The settings of a run, checked before anything starts."""
 
     name: str
     address: str
+    """`package.module:name` of the application, or the path of a topology file."""
     topology: Topology
     engine: str
+    """The name of the engine."""
     launch: Callable[[Path, Progress], Engine]
+    """Creates the engine, given its state folder and a callback for progress."""
     make: MakePolicy
+    """Creates the policy of the loop."""
     loop: LoopSettings
     until_s: float
+    """When the run ends, by the engine's clock."""
     state: Path
+    """The state folder."""
     start: Mapping[str, int] = field(default_factory=dict)
+    """Initial processors; other operators start with those of the last run."""
     fresh: bool = False
+    """Whether to delete the state of earlier runs."""
     history: Path | None = None
+    """The file for turns; None for the default in the state folder."""
     metrics: Metrics | None = None
+    """Serves the status during the run."""
     notes: tuple[str, ...] = ()
+    """Texts to print at the start."""
 
     def __post_init__(self) -> None:
         first_plan(self.topology, self.start, self.loop.most)
@@ -82,10 +86,13 @@ class RunSettings:
 
 
 class Output(Protocol):
-    """The output of a run: called in this order; `progress`, `notice`, `error` at any time."""
+    """The output of a run.
+
+    Methods are called in this order; `progress`, `notice` and `error` may be called any time.
+    """
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:
-        """Report that the engine starts, and with which processors."""
+        """Report the start of the engine and the initial processors."""
 
     def ready(
         self,
@@ -100,7 +107,7 @@ class Output(Protocol):
         """Show each turn, and yield it."""
 
     def change(self, episode: Episode) -> None:
-        """Report a change, or an order by hand. A repeated recommendation is not reported."""
+        """Report a change, a new recommendation, a failure or an order by hand."""
 
     def end(self, supervisor: Supervisor) -> None:
         """Report the end, with a summary."""
@@ -129,10 +136,10 @@ def run_application(settings: RunSettings, output: Output) -> int:
             ExitStack() as opened,
         ):
             answers.stop = interrupts.send
-            # it answers with its stage until it is ready
+            # until the application is ready, requests are answered with its stage
             listening = opened.enter_context(ExitStack())
             listening.enter_context(Server(claim.socket, claim.token, answers))
-            # a port or file that is not available is refused before the engine starts
+            # an unavailable port or file must fail before the engine starts
             if settings.metrics is not None:
                 opened.enter_context(settings.metrics(answers.status))
             most_turns = _MOST_TURNS if settings.history is None else None
@@ -177,7 +184,7 @@ def run_application(settings: RunSettings, output: Output) -> int:
 
 
 def _forget(engine: Engine, state: StateFolder) -> None:
-    """Delete what earlier runs left, once none of their processes uses it."""
+    """Delete the state of earlier runs, once none of their processes uses it."""
     if isinstance(engine, LeavesProcesses):
         engine.await_unused()
     if isinstance(engine, KeepsStateElsewhere):
@@ -186,7 +193,7 @@ def _forget(engine: Engine, state: StateFolder) -> None:
 
 
 class _Answers:
-    """Answers requests of commands; before there is a supervisor, with its stage."""
+    """Answers requests of commands; without a supervisor yet, with the stage of the start."""
 
     def __init__(self, output: Output, history: Path) -> None:
         self._output, self._history = output, str(history.absolute())
@@ -240,13 +247,13 @@ class _Watch:
         self._waits_for = capability.health(supervisor.engine).waits_for
 
     def asked_to_end(self) -> bool:
-        """End the loop; return whether it may be interrupted now, and not after this turn."""
+        """End the loop; return whether to interrupt it now rather than after its turn."""
         again = self._supervisor.mode.name == "ending"
         self._supervisor.end()
         return again or (self._watching and not self._supervisor.acting)
 
     def until(self, until_s: float, interrupts: Interrupts) -> int:
-        """Run the loop until it is asked to end; return the exit status."""
+        """Run the loop until *until_s* or an interrupt; return the exit status."""
         passing = self._output.shown(self._supervisor.turns(until_s), self._supervisor)
         try:
             self._watching = True
@@ -282,7 +289,7 @@ class _Watch:
         return 0
 
     def _tell_health(self) -> None:
-        """Report new notices, once each, and whether records are read."""
+        """Report new notices, once each, and when records begin or cease to be read."""
         health = self._supervisor.health()
         if health.waits_for != self._waits_for:
             self._output.notice(
@@ -305,7 +312,7 @@ class _Watch:
         self._unsaved = unsaved
 
     def _write(self, episode: Episode) -> None:
-        """Write a turn to the history; while the disk is full it waits with those after it."""
+        """Write a turn to the history; while the disk is full, turns queue up in memory."""
         if self._history is None:
             return
         waited = bool(self._unwritten)
@@ -320,7 +327,7 @@ class _Watch:
             if len(self._unwritten) > _MOST_UNWRITTEN:
                 self._unwritten.popleft()
         except SojournError as error:
-            # the application continues
+            # without its history the application continues
             self._history = None
             self._output.error(f"sojourn: the history ends here: {error}")
         else:

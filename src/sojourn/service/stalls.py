@@ -1,4 +1,4 @@
-"""Notices of operators that do nothing although records wait for them."""
+"""Notices of stalled operators, which are idle although records wait for them."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from sojourn.topology import Topology
 __all__ = ["Stalls"]
 
 _DAY_S = 86_400
-# The end of a batch, or a query that is started again, is over sooner.
+# Longer than the end of a batch, or the restart of a query.
 _NOTICED_S = 15.0
 
 
@@ -27,13 +27,13 @@ class Stalls:
             return
         since_s, before = observation.since_s, self._since_s
         now = stalled(topology, observation)
-        # another: other threads may read it meanwhile
+        # a new mapping, because other threads may read the old one
         self._since_s = {name: before.get(name, since_s) for name in now}
         self._at_s = observation.at_s
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """A text for all operators that are stalled since the same time; it stays the same."""
+        """One text for all operators stalled since the same time, the same at each turn."""
         since: dict[float, list[str]] = {}
         for name, since_s in self._since_s.items():
             if self._at_s - since_s >= _NOTICED_S:

@@ -1,4 +1,4 @@
-"""The state folder of an application: what the next start continues from, and its history."""
+"""The state folder of an application: checkpoints to resume from, its history and its logs."""
 
 import json
 import shutil
@@ -53,7 +53,7 @@ class StateFolder:
         self._lock.release()
 
     def forget(self) -> None:
-        """Delete all but the history and the locks: a deleted lock keeps nobody out."""
+        """Delete all but the history and the locks: a deleted lock would exclude no run."""
         kept = {_MARK, _LOCK, _LOCK_OF_ENGINE}
         for found in self.path.iterdir():
             if found.name in kept or found.name.startswith(self.history.name):
@@ -71,7 +71,7 @@ class StateFolder:
         mark = next((mark for mark in marks if mark.exists()), None)
         if mark is None:
             names = {found.name for found in self.path.iterdir()}
-            # an engine that failed to start leaves its lock, and logs
+            # an engine that failed to start leaves its lock and logs
             if names - {_LOCK} and _LOCK_OF_ENGINE not in names:
                 raise BadFile(
                     str(self.path),
@@ -96,14 +96,14 @@ class StateFolder:
 
 
 def known_applications() -> list[str]:
-    """Return the applications that run, and those with a state folder in the default place."""
+    """Return running applications, and those with a state folder in the default place."""
     return list(dict.fromkeys([*running(), *_stopped()]))
 
 
 def find_in_state(name: str, app: str | None = None) -> Path:
     """Return the file or folder *name* in the state folder of *app*, running or not.
 
-    Without *app* it is the application that runs, or else the one that ran last. Raise
+    Without *app* it is the running application, or else the one that ran last. Raise
     `BadInput` if there is none, or several run.
     """
     runs = running()
@@ -128,7 +128,7 @@ def find_in_state(name: str, app: str | None = None) -> Path:
 
 
 def find_history(app: str | None = None) -> Path:
-    """Return the history of *app*; without a name, of the application that runs or ran last.
+    """Return the history of *app*, by default of the application that runs or ran last.
 
     Raise `BadInput` if there is none, or several run.
     """
@@ -144,7 +144,7 @@ def find_history(app: str | None = None) -> Path:
 
 
 def _stopped() -> dict[str, Path]:
-    """Return the folders in the default place, by application."""
+    """Return the state folders in the default place, by application."""
     return {path.name: path for path in sorted(state_folder("").glob("*")) if path.is_dir()}
 
 

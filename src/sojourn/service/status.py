@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 _MOST_DECISIONS = 10
-# A record that took long is shown until everybody who looks once a minute has seen it.
+# The longest service time is of the last minute, so that a scrape per minute misses none.
 _LONGEST_WITHIN_S = 60.0
-# What is measured of an operator.
+# The measurements of an operator.
 _MEASURED = (
     "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation"
 )  # fmt: skip
-# The fields of `Health` that stand beside it in the JSON.
+# The fields of `Health` that are beside it in the JSON.
 _BESIDE = ("inner_topics", "parts", "nodes", "node_costs")
 
 
@@ -54,11 +54,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorStatus:
-    """An operator: its processors, bounds and measurements.
-
-    *longest_service_s* is that of one record in the last minute. *key* is the most frequent
-    one, which takes *key_busy* of one processor's time.
-    """
+    """An operator: its processors, bounds and measurements; None is unknown."""
 
     wanted: int | None = None
     running: int | None = None
@@ -71,18 +67,23 @@ class OperatorStatus:
     served_per_s: float | None = None
     service_s: float | None = None
     longest_service_s: float | None = None
+    """The longest service time of a record in the last minute."""
     wait_s: float | None = None
     utilisation: float | None = None
     key_busy: float | None = None
+    """The utilisation of one processor by the most frequent key."""
     key: str = ""
+    """The most frequent key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionStatus:
-    """A decision or an order by hand; *at* is its time."""
+    """A decision or an order by hand."""
 
     at: str
+    """Its time in UTC, in ISO format."""
     at_s: float
+    """Its time by the engine's clock."""
     kind: str
     before: Mapping[str, int]
     after: Mapping[str, int]
@@ -93,35 +94,42 @@ class DecisionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A running application. *deciding* is the mode of its loop, *why* the reason.
-
-    *warning* says why the target cannot be met, *now* is the reason of the last decision,
-    *bill* what nodes have cost if their price is known, and *history* the file of its turns.
-    """
+    """The status of a running application."""
 
     name: str
     policy: str
     target: Target
     max_processors: int | None
     deciding: str
+    """The mode of its loop."""
     why: str
+    """The reason of the mode."""
     warning: str = ""
+    """Why the target cannot be met; empty if it can."""
     every_s: float
+    """The time between two turns of the loop."""
     at_s: float
+    """The time by the engine's clock."""
     allocation: Mapping[str, int]
     measured: Measured
     operators: Mapping[str, OperatorStatus]
     now: str
+    """The reason of the last decision."""
     usable: bool
+    """Whether the last observation was usable."""
     changes: int
+    """The number of changes of the allocation so far."""
     decisions: Sequence[DecisionStatus]
+    """The latest decisions, the oldest first."""
     health: Health
     bill: Bill | None = None
+    """The cost of nodes; None if their price is unknown."""
     history: str | None = None
+    """The file of turns."""
 
     @property
     def processors(self) -> int:
-        """All processors that should run."""
+        """The total number of processors in the allocation."""
         return sum(self.allocation.values())
 
 
@@ -133,7 +141,7 @@ class LatestDecisions:
         self._news = News()
 
     def add(self, episode: Episode) -> bool:
-        """Add the next turn, and return whether it is new: a repeated recommendation is not."""
+        """Add the next turn; return whether it is news: not a repeated recommendation."""
         if not self._news(episode):
             return False
         decision = episode.decision
@@ -159,7 +167,7 @@ class LatestDecisions:
 def status(
     supervisor: Supervisor, decisions: Sequence[DecisionStatus] = (), history: str | None = None
 ) -> Status:
-    """Return the status."""
+    """Return the status of the application that *supervisor* runs."""
     orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
     usable = (e.observation for e in reversed(known.episodes) if e.observation.usable)
     seen = next(usable, Observation.unusable(0.0, 0.0, "nothing was measured yet"))
@@ -241,16 +249,16 @@ def _known(value: float | None) -> float | None:
 
 
 def to_json(status: Status) -> dict[str, Any]:
-    """Return the JSON of a status."""
+    """Return a status as a JSON object."""
     told: dict[str, Any] = msgspec.to_builtins(status, enc_hook=_plain)
     return told | {name: told["health"].pop(name) for name in _BESIDE}
 
 
 def from_json(told: Mapping[str, Any]) -> Status:
-    """Return the status in its JSON, which another version may have written.
+    """Return the status from its JSON, which another version may have written.
 
-    Fields that it lacks have their defaults, and unknown ones are ignored. Raise `EngineError`
-    if a field without a default is missing, or has another type.
+    Missing fields have their defaults, and unknown ones are ignored. Raise `EngineError` if a
+    field without a default is missing, or has another type.
     """
     beside = {name: told[name] for name in _BESIDE if name in told}
     try:

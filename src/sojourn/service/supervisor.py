@@ -1,4 +1,4 @@
-"""The loop of a running application: one thread runs it, others give orders."""
+"""The loop of a running application, which one thread runs and others control."""
 
 import threading
 import time
@@ -22,20 +22,20 @@ from sojourn.topology import Topology
 __all__ = ["RESUMES", "Supervisor"]
 
 RESUMES = "`sojourn resume` starts it again"
-"""What messages say when the loop is paused."""
+"""The hint in messages while the loop is paused."""
 
-# After as many failures in a row within this time the loop stops deciding.
+# After this number of failures in a row, within this time, the loop stops deciding.
 _MOST_FAILURES, _WITHIN_S = 10, 60.0
 _MOST_NOTICES = 100
 
 
 class Supervisor:
-    """A started engine, and its loop.
+    """A started engine and its loop.
 
-    `turns` belongs to one thread; everything else may be called from any. A change by hand is
-    never undone by a decision that was under way: both take the same lock. *acting* is true
-    while a decision is carried out, which must not be interrupted. *save* is called with the
-    running allocation at each turn and after each change by hand.
+    `turns` must be called from one thread only; all other methods are thread-safe. A change by
+    hand is never undone by a decision in progress, because both take the same lock. *acting* is
+    true while a decision is carried out, which must not be interrupted. *save* is called with
+    the running allocation at each turn and after each change by hand.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Supervisor:
         )
         if isinstance(engine, HasNodes):
             engine.on_nodes_changed(self._nodes_changed)
-            self._nodes_changed()  # a start leaves open where processors run
+            self._nodes_changed()  # the first plan does not place processors on nodes
 
     @property
     def knowledge(self) -> Knowledge:
@@ -82,26 +82,26 @@ class Supervisor:
 
     @property
     def mode(self) -> Mode:
-        """Whether the loop acts, and if not, why."""
+        """The mode of the loop: whether it acts, and why not."""
         return self._loop.mode
 
     @property
     def warning(self) -> str:
-        """Why the target cannot be met, from what was measured; "" if it can."""
+        """Why the target cannot be met, according to measurements; "" if it can."""
         return self._floor.warning
 
     @property
     def bill(self) -> Bill | None:
-        """What nodes have cost so far; None if their price was not given."""
+        """The cost of nodes so far; None if their price was not given."""
         if self._price_per_hour is None:
             return None
         node_s = health(self.engine).node_s
-        if node_s is None:  # they are always the same
+        if node_s is None:  # the nodes of this engine never change
             node_s = self.engine.now_s * len(self.engine.nodes)
         return Bill.of(node_s, self._price_per_hour)
 
     def health(self) -> Health:
-        """Return the health of the engine, with what the loop itself has noticed."""
+        """Return the health of the engine, with the notices of the loop itself."""
         of_engine = health(self.engine)
         return replace(of_engine, notices=(*of_engine.notices, *self.stalls.notices))
 
@@ -110,7 +110,7 @@ class Supervisor:
         self._ended = True
 
     def turns(self, until_s: float = inf) -> Iterator[Episode]:
-        """Yield each turn, and what was done by hand between turns, until *until_s*.
+        """Yield each turn, and the changes by hand between turns, until *until_s*.
 
         Raise `EngineError` when the application stops.
         """
@@ -118,12 +118,12 @@ class Supervisor:
             yield from self._turn()
 
     def untold(self) -> Iterator[Episode]:
-        """Yield what was done by hand since the last turn."""
+        """Yield the changes by hand since the last turn."""
         while self._notices:
             yield self._notices.popleft()
 
     def scale(self, asked: Mapping[str, int], by: str = "") -> str:
-        """Set processors, and pause the loop, which would undo it; return a message."""
+        """Set processors, and pause the loop, which would undo the change; return a message."""
         with self._lock:
             self._check_open()
             before, reason = self.engine.plan, f"set by hand with `sojourn scale`{_by(by)}"
@@ -195,19 +195,19 @@ class Supervisor:
             return f"now {self.orders.said}{idle}{warned}"
 
     def drain(self, progress: Progress) -> None:
-        """Finish the current batches; from now on nothing can be changed."""
+        """Finish the current batches; later changes are refused."""
         with self._lock:
             self._follow(Mode("ending", "the application is stopping"))
         drain(self.engine, progress)
 
     def _turn(self) -> Iterator[Episode]:
-        """Yield the orders since the last turn, and the turn."""
+        """Run a turn; yield the changes by hand since the last one, then the turn."""
         turned: tuple[Episode, ...] = ()
         try:
             turned = (self._decided(self._look()),)
         except EngineError:
             raise
-        except Exception as error:  # noqa: BLE001 - the application continues
+        except Exception as error:  # noqa: BLE001 - a bad policy must not stop the application
             self._start_over(error)
         else:
             self._failures.clear()
@@ -215,12 +215,12 @@ class Supervisor:
         yield from turned
 
     def _nodes_changed(self) -> None:
-        """Decide on nodes that came or went, at once: in the thread of the engine."""
+        """Decide immediately on added or lost nodes, in the thread of the engine."""
         with self._lock:
             try:
                 for episode in self._loop.follow_nodes():
                     self._notice(episode)
-            except Exception as error:  # noqa: BLE001 - the next turn tries again
+            except Exception as error:  # noqa: BLE001 - the next turn retries
                 self._told("nodes have changed", f"{type(error).__name__}: {error}")
 
     def _look(self) -> Observation:
@@ -240,15 +240,15 @@ class Supervisor:
                 if self._floor.saw(known.observations, known.topology, target):
                     self._told(self.warning)
             finally:
-                # every turn: one that failed may have changed it, one before not have saved it
+                # also after a failure, which may have changed the allocation
                 self._save(self.engine.plan.allocation)
                 self.acting = False
         return replace(episode, target=target)
 
     def _start_over(self, error: Exception) -> None:
-        """Continue with a new loop after *error*; stop deciding after too many."""
+        """Restart the loop after *error*; stop deciding after too many failures."""
         if self.mode.name == "failed":
-            time.sleep(self.every_s)  # observing fails too; it was reported before
+            time.sleep(self.every_s)  # observations fail too, which was reported before
             return
         failure = f"{type(error).__name__}: {error}"
         said = "the loop failed and was restarted"
@@ -263,7 +263,7 @@ class Supervisor:
             self._told(said, failure)
 
     def _follow(self, mode: Mode) -> None:
-        """Give the loop the current orders, in *mode*; one that failed changes nothing."""
+        """Give the loop the current orders, in *mode*; a failed loop holds the allocation."""
 
         def hold(knowledge: Knowledge, /) -> Wish:
             return Wish(allocation=knowledge.allocation, reason=mode.why)
@@ -276,7 +276,7 @@ class Supervisor:
             raise EngineError(f"nothing can be changed: {self.mode.why}")
 
     def _told(self, reason: str, failure: str = "") -> None:
-        """Record an order or a failure that leaves processors as they are."""
+        """Record an order or a failure that does not change processors."""
         same = self.engine.plan
         decision = Decision(
             at_s=self.engine.now_s,
@@ -286,7 +286,7 @@ class Supervisor:
         self._notice(Episode.between_turns(decision, failure=failure))
 
     def _notice(self, episode: Episode) -> None:
-        """Record what happened between turns, for the output and the history."""
+        """Record an event between turns, for the output and the history."""
         self._notices.append(replace(episode, target=self.orders.target))
 
 
