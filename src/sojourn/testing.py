@@ -17,7 +17,7 @@
 {'count': [('to', 1), ('be', 1), ('or', 1), ('not', 1), ('to', 2), ('be', 2)]}
 
 Functions run in this process, one record after the other in the order of arrival, with the
-codecs, checks and state of an application on Spark. Time is what the test says it is.
+codecs, checks and state of an application on Spark. The test controls the time.
 """
 
 import json
@@ -63,9 +63,9 @@ def run(
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Return the records that *app* writes to each sink, given the *records* of each source.
 
-    The records of a source are sent in order, one source after the other; `AppHarness` sends
-    them in any order, and lets time pass. Raise `ApplicationStopped` if a function raises, and
-    its operator does not write dead letters.
+    The records of a source are sent in order, one source after the other; with `AppHarness` a
+    test can mix sources and advance the time. Raise `ApplicationStopped` if a function raises
+    and its operator does not write dead letters.
     """
     with AppHarness(app) as harness:
         for stream, each in records.items():
@@ -79,14 +79,14 @@ class DeadLetter:
 
     operator: str
     stream: str
-    """The stream it was read from; OPERATOR@reminders for a call by `state.remind`."""
+    """The stream it was read from; OPERATOR@reminders for a reminder (`state.remind`)."""
     record: tuple[Any, ...]
     """Its columns; of a reminder, its key."""
     error: str
     traceback: str = field(repr=False)
     """The frames of user code."""
     tries: int
-    """How often the function was called with it."""
+    """The number of calls of the function with it."""
 
 
 @dataclass(slots=True)
@@ -100,8 +100,8 @@ class _Kept:
 class AppHarness:
     """Runs an application in this process; a context manager if operators have a set-up.
 
-    *now_s* is the time at the beginning (Unix time). A record from which more than
-    *most_records* come is an error: a loop that does not terminate.
+    *now_s* is the initial time (Unix time). A record from which more than *most_records* derive
+    is an error: probably a loop that does not terminate.
 
     >>> import sojourn as sj
     >>> app = sj.App("alarm")
@@ -147,7 +147,7 @@ class AppHarness:
         self._opened.close()
 
     def send(self, stream: str, *records: tuple[object, ...]) -> None:
-        """Send *records* to a source, in order, and process all that comes of them."""
+        """Send *records* to a source, in order, and process them and all derived records."""
         source = self._app.sources.get(stream)
         if source is None:
             known = ", ".join(self._app.sources)
@@ -163,7 +163,7 @@ class AppHarness:
             self._process()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and make the calls that functions asked for with `state.remind`."""
+        """Advance the time, and deliver the reminders that become due (`state.remind`)."""
         if not 0 <= seconds < inf:
             raise BadInput(f"seconds is {shown(seconds)}; it must not be negative")
         until_s = self.now_s + seconds
@@ -183,7 +183,7 @@ class AppHarness:
         return self._decoded(found, self._state(found, json.dumps(parts)))
 
     def states(self, operator: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-        """Return the states of an operator by key; a key with the defaults has none."""
+        """Return the states of an operator by key, without keys whose state is the defaults."""
         found = self._stateful(operator)
         columns = key_fields(found.reads[0])
         states = {key: self._state(found, key) for of, key in self._states if of == operator}
@@ -207,7 +207,7 @@ class AppHarness:
         return StateCodec(f"operators.{operator.name}.state", operator.state).decode(state)
 
     def _publish(self, name: str, output: OutputRecord) -> None:
-        """Give a record to all operators that read its stream, and write it to its sinks."""
+        """Queue a record for all operators that read its stream, and write it to its sinks."""
         for sink, into in self._app.sinks.items():
             if into.stream.name == output.stream:
                 codec = codec_of(into.stream)
@@ -232,7 +232,7 @@ class AppHarness:
         )
 
     def _serve(self, operator: PythonOperator, record: Record) -> None:
-        """Call the function, again if it raises, and publish its output."""
+        """Call the function, with retries if it raises, and publish its outputs."""
         job, tries = self._job(operator), 0
         while True:
             tries += 1
@@ -240,7 +240,7 @@ class AppHarness:
             lent = None if operator.state is None or record.key is None else Lent(kept)
             try:
                 outputs = list(job(record, lent))
-            except (Exception, SystemExit) as raised:  # user code: anything
+            except (Exception, SystemExit) as raised:  # user code may raise anything
                 if tries <= operator.on_error.retries:
                     continue
                 if operator.on_error.then != "dead_letter":
@@ -303,7 +303,7 @@ class AppHarness:
 
 
 def _python_operators(app: App) -> dict[str, PythonOperator]:
-    """Return the operators. Raise `BadInput` if some are Spark's own."""
+    """Return the operators by name. Raise `BadInput` if some are native."""
     native = [name for name, each in app.operators.items() if isinstance(each, NativeOperator)]
     if native:
         raise BadInput(
@@ -315,7 +315,7 @@ def _python_operators(app: App) -> dict[str, PythonOperator]:
 
 
 def _key(read: Stream, output: OutputRecord) -> str | None:
-    """Return the key by which a stream is read; None if it is not read by key."""
+    """Return the key of a record for a reader; None if the stream is not read by key."""
     if read.grouping != "key":
         return None
     return codec_of(read).key(output.payload, read.key)

@@ -1,1 +1,1 @@
-"""Files that survive crashes, are private, or grow for ever: how state and logs are written."""
+"""Files of state and logs: atomic, checksummed, locked, private, rotated."""

@@ -1,4 +1,4 @@
-"""Files with a checksum: one that is damaged or truncated is refused when it is read."""
+"""Files with a checksum, by which reading detects damage and truncation."""
 
 from pathlib import Path
 from struct import Struct
@@ -10,19 +10,19 @@ from sojourn.files.durable_file import write_durably
 __all__ = ["RESTORE", "read_checked", "sealed", "unsealed", "write_checked"]
 
 RESTORE = "restore the state folder from a backup, or start without this state (--fresh)"
-"""The way out where a file of the state is damaged."""
+"""The remedy in errors about damaged files of the state."""
 
 _MAGIC = b"sjn1"
-_HEADER = Struct("!4sIQ")  # the magic number, the checksum and the length of the body
+_HEADER = Struct("!4sIQ")  # magic number, checksum and length of the body
 
 
 def sealed(body: bytes) -> bytes:
-    """Return the content of a file that has *body*: a header with its checksum comes first."""
+    """Return the content of a file with *body*, which follows a header with its checksum."""
     return _HEADER.pack(_MAGIC, crc32(body), len(body)) + body
 
 
 def unsealed(content: bytes) -> bytes:
-    """Return the body of what `sealed` has returned."""
+    """Return the body in the result of `sealed`, unchecked."""
     return content[_HEADER.size :]
 
 
@@ -34,7 +34,7 @@ def write_checked(path: Path, body: bytes) -> None:
 def read_checked(path: Path) -> bytes:
     """Return the body of the file at *path*.
 
-    Raise `FileNotFoundError` if it is missing, and `BadFile` if it is not as it was written.
+    Raise `FileNotFoundError` if it is missing, and `BadFile` if it is unreadable or damaged.
     """
     try:
         content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Files that are replaced atomically: after a crash or a full disk the old version remains."""
+"""Atomic replacement of files: after a crash or on a full disk the old version remains."""
 
 import errno
 import os
@@ -15,8 +15,8 @@ def write_durably(path: Path, content: bytes) -> None:
     """Replace the file at *path*; the new version is on disk when this returns.
 
     Missing folders are created, and other users have no access. Nothing is written if the
-    content is the same. Raise `EngineError` if it cannot be written, `DiskFull` for lack of
-    room: then the old version remains.
+    content is the same. Raise `EngineError` if it cannot be written, and `DiskFull` for lack of
+    space; the old version remains.
     """
     with suppress(OSError):
         if path.read_bytes() == content:
@@ -38,7 +38,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def unwritable(what: str, folder: Path, error: OSError) -> EngineError:
-    """Return the error to raise where *what* cannot be written to *folder*.
+    """Return the error to raise if *what* cannot be written to *folder*.
 
     >>> unwritable("the log", Path("/s"), OSError(errno.ENOSPC, "No space left on device"))
     DiskFull('the log', '/s', 'No space left on device')

@@ -1,4 +1,4 @@
-"""File locks that end with the process that holds them, however it ends."""
+"""File locks, which the system releases when the process that holds them ends."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ __all__ = ["FileLock"]
 class FileLock:
     """A lock on the file at *path*, held by this process and those that inherit *file*.
 
-    The file stays when it is released: a lock on a deleted file would not keep others out.
+    The file is not deleted on release: a lock on a deleted file would exclude no process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -22,13 +22,16 @@ class FileLock:
 
     @property
     def file(self) -> int:
-        """The open file. Raise `EngineError` if it is not open."""
+        """The descriptor of the open file. Raise `EngineError` if it is not open."""
         if self._file is None:
             raise EngineError(f"{self.path} is not locked")
         return self._file
 
     def take(self, holder: str) -> bool:
-        """Take the lock and write *holder* into the file; return False if another has it."""
+        """Acquire the lock and write *holder* to the file; return False if it is held.
+
+        Raise `BadFile` if the file cannot be written.
+        """
         try:
             if self._file is None:
                 make_folder(self.path.parent)
@@ -45,14 +48,14 @@ class FileLock:
         return True
 
     def take_or_refuse(self, problem: str, way_out: str) -> None:
-        """Take the lock; raise `EngineError` with the pid of the holder if another has it."""
+        """Acquire the lock. Raise `EngineError` with the pid of its holder if it is held."""
         if not self.take(str(os.getpid())):
             pid = self.holder() or "unknown"
             self.release()
             raise EngineError(f"{problem}, pid {pid}; {way_out}")
 
     def holder(self) -> str:
-        """Return what its holder wrote into the file."""
+        """Return the text that the holder of the lock wrote to the file."""
         return os.pread(self.file, 200, 0).decode(errors="replace").strip()
 
     def release(self) -> None:

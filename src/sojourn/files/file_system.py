@@ -1,4 +1,4 @@
-"""The file system that a folder is on: a disk of this machine, or the network."""
+"""The type of the file system that a folder is on: local or network."""
 
 import re
 from pathlib import Path
@@ -8,10 +8,10 @@ from sojourn.errors import BadFile
 __all__ = ["file_system_of", "is_network_file_system", "require_local_disk"]
 
 _MOUNTS = Path("/proc/self/mountinfo")
-# Machines cache what others write, and memory maps and locks need not hold between them. File
-# systems of clusters on a shared disk (gfs2, ocfs2) keep both. A folder of a virtual machine's
+# Clients cache, and memory maps and locks need not be coherent between machines. Cluster file
+# systems on a shared disk (gfs2, ocfs2) keep both coherent. A folder of a virtual machine's
 # host (virtiofs, 9p) is not shared with other machines, and where 9p lacks memory maps, opening
-# the store of states fails.
+# the state store fails.
 _NETWORK = frozenset(
     {
         "afs",
@@ -34,15 +34,16 @@ _NETWORK = frozenset(
         "wekafs",
     }
 )
-# Most of FUSE is remote (sshfs, s3fs, glusterfs, juicefs), and the names are anybody's choice.
+# Most FUSE file systems are remote (sshfs, s3fs, glusterfs, juicefs), and their names are
+# arbitrary, so these are the exceptions.
 _LOCAL_FUSE = frozenset({"fuse.bindfs", "fuse.fuse-overlayfs", "fuse.gocryptfs"})
 
 
 def require_local_disk(folder: Path) -> None:
-    """Raise `BadFile` if *folder*, which need not exist yet, is on a network file system."""
+    """Raise `BadFile` if *folder*, which need not exist, is on a network file system."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:  # another system than Linux does not say
+    except OSError:  # only Linux has this file
         return
     kind = file_system_of(folder.resolve(), mounts)
     if is_network_file_system(kind):
@@ -75,7 +76,7 @@ def file_system_of(folder: Path, mounts: str) -> str:
 
 
 def is_network_file_system(kind: str) -> bool:
-    """Tell whether files of this type may be on another machine.
+    """Return whether files on a file system of this type may be on another machine.
 
     >>> [is_network_file_system(kind) for kind in ("ext4", "nfs4", "fuse.sshfs", "fuseblk")]
     [False, True, True, False]

@@ -1,4 +1,4 @@
-"""The log of an operator: whole lines, each with the time."""
+"""Log lines with timestamps."""
 
 import io
 import os
@@ -10,12 +10,12 @@ from time import time
 
 __all__ = ["StampedLines", "log", "stamp"]
 
-# What never ends with a newline is written all the same.
+# Longer text is written without waiting for its newline.
 _LONGEST_LINE = 1 << 16
 
 
 def stamp(text: str, now_s: float) -> str:
-    r"""Return the lines of *text*, each with the time in UTC.
+    r"""Return the lines of *text*, each with a timestamp in UTC.
 
     >>> print(stamp("one\ntwo", 1.5), end="")
     1970-01-01T00:00:01.500Z one
@@ -27,17 +27,17 @@ def stamp(text: str, now_s: float) -> str:
 
 
 def log(text: str) -> None:
-    """Write to the log of hosts, which is standard error; a full disk does not stop a host."""
+    """Write to the log of a host, its standard error; a full disk does not stop the host."""
     with suppress(OSError):
         sys.stderr.write(stamp(text, time()))
         sys.stderr.flush()
 
 
 class StampedLines(io.TextIOBase):
-    """A standard output: whole lines, each with the time and in one piece.
+    """A standard output that writes whole lines with timestamps, each in one call.
 
-    The file is shared with other processes, which also append to it. A log that cannot be
-    written must not make a record fail.
+    Other processes append to the same file, so partial lines would be mixed up. Write errors
+    are ignored, because they must not make a record fail.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -48,22 +48,22 @@ class StampedLines(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """What text is written in."""
+        """The encoding of the output, which is always UTF-8."""
         return "utf-8"
 
     def fileno(self) -> int:
-        """Return where it is written to."""
+        """Return the file descriptor."""
         return self._descriptor
 
     def reconfigure(self, **_: object) -> None:
-        """Stay as it is, whatever a function asks of its standard output."""
+        """Accept and ignore settings, as user code may call this on its standard output."""
 
     def writable(self) -> bool:
-        """Return that it can be written to."""
+        """Return True."""
         return True
 
     def write(self, text: str, /) -> int:
-        """Write the lines that *text* completes."""
+        """Write the lines that *text* completes, and buffer the rest."""
         with self._lock:
             lines, newline, self._rest = (self._rest + text).rpartition("\n")
             if len(self._rest) > _LONGEST_LINE:
@@ -73,7 +73,7 @@ class StampedLines(io.TextIOBase):
         return len(text)
 
     def end(self) -> None:
-        """Write a line that was begun."""
+        """Write the incomplete last line."""
         with self._lock:
             if self._rest:
                 self._written(self._rest)

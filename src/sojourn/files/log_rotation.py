@@ -1,4 +1,4 @@
-"""Logs that do not grow for ever: what is long is put aside while others go on writing."""
+"""Rotation of log files while processes append to them."""
 
 import os
 import shutil
@@ -13,10 +13,10 @@ __all__ = ["LogRotation"]
 
 
 class LogRotation:
-    """Looks after the logs in *folder* whose names match *named*, while it is entered.
+    """Rotates the logs in *folder* whose names match *named*, every *every_s* while entered.
 
-    One that has grown beyond *most_bytes* is copied, over the copy before, and emptied. Those
-    that write to it have it open for appending, and need not know.
+    A log larger than *most_bytes* is copied to `NAME.1`, which replaces the previous copy, and
+    truncated. Writers need not reopen it, because they have it open for appending.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class LogRotation:
         self._thread.join()
 
     def rotate(self) -> None:
-        """Put aside what is too long now."""
+        """Rotate the logs that are too large now."""
         for log in self._folder.glob(self._named):
             with suppress(OSError):  # it may be gone
                 if log.stat().st_size > self._most_bytes:
@@ -60,6 +60,6 @@ def _put_aside(log: Path) -> None:
         with log.open("rb") as source, append_to(aside) as copy:
             shutil.copyfileobj(source, copy)
     except OSError:
-        aside.unlink(missing_ok=True)  # a disk that is full needs room more than old lines
+        aside.unlink(missing_ok=True)  # on a full disk, space matters more than old lines
     finally:
         os.truncate(log, 0)

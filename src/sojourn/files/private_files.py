@@ -1,4 +1,4 @@
-"""Folders and files of which other users can see nothing, whatever the umask is."""
+"""Folders and files without access for other users, whatever the umask is."""
 
 import os
 import shlex
@@ -21,11 +21,11 @@ __all__ = [
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 PRIVATE_UMASK = 0o077
-"""For processes that write files of their own to a state folder, such as Java."""
+"""The umask of other programs that write to a state folder, such as Java."""
 
 
 def make_folder(folder: Path) -> None:
-    """Make *folder* and those above it, if they are missing; they are on disk then."""
+    """Create *folder* and its missing parents durably."""
     if folder.is_dir():
         return
     try:
@@ -37,7 +37,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until changes of names in *folder* are on disk."""
+    """Flush the directory entries of *folder* to disk: created, renamed and deleted files."""
     found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(found)
@@ -46,23 +46,23 @@ def sync_folder(folder: Path) -> None:
 
 
 def append_to(path: Path, *, buffering: int = -1) -> BinaryIO:
-    """Open a file at its end; it is made if it is missing."""
+    """Open a file for appending; it is created if it is missing."""
     flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, FILE_MODE), "ab", buffering=buffering)
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that replaces whatever has its name."""
+    """Write a file, and truncate an existing one; neither atomic nor durable."""
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as file:
         file.write(content)
 
 
 def claim_folder(folder: Path) -> None:
-    """Make the folder of a state private; it is created if it is missing.
+    """Make a state folder private; it is created if it is missing.
 
-    Raise `BadFile` if it cannot be used, or has content that other users can read or enter. One
-    that is empty holds nothing of anybody, so its mode is changed.
+    The mode of an empty folder is changed. Raise `BadFile` if the folder cannot be used, or is
+    not empty and accessible to other users: its files may be accessible, too.
     """
     try:
         make_folder(folder)
