@@ -43,6 +43,7 @@ def floor_warning(
     lowest = lowest_s(seen, target.statistic)
     if lowest < seconds:  # a measured latency, with waiting, is lower: the model is wrong
         return "" if lowest <= target.seconds else not_reached(target, lowest)
+    # if the target is met without hot keys, the warning names the hottest key as the cause
     keyless = least.with_operators(*(replace(o, hottest_key=0.0) for o in least.operators))
     alone_s = floor_s(keyless, model="gigk", statistic=target.statistic)
     hot = hot_key(least) if alone_s <= target.seconds else None

@@ -115,6 +115,7 @@ class OperatorJob:
 
     def __call__(self, record: Record, lent: Lent | None = None, /) -> Iterator[OutputRecord]:
         """Yield the outputs of the function, then put its new state into *lent*."""
+        # Arguments are collected from last to first: columns, stream, id, state, set-up.
         reminded = None
         if record.stream == self._reminders:
             reminded, arguments = self._called_again(_decode(record.payload))

@@ -182,6 +182,7 @@ class _Relay:
             self._changed.wait_for(lambda: self._credit > 0 or self._ended, timeout=left_s)
             if self._ended:
                 return 0
+            # without credit the batch is over, and all rows are sent
             some = min(self._credit, len(rows)) or len(rows)
             self._credit = max(0, self._credit - some)
         came = [self._came(row) for row in rows[:some]]

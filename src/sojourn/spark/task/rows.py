@@ -156,6 +156,7 @@ class Rows:
         payload = row["value"] or b""
         stream = self._stream(topic, headers) if refused is None else unchanged
         told_for = [header["value"] for header in headers if header["key"] == FOR]
+        # of a retry: empty if it is addressed to another part or application
         only = self._addressees.get(told_for[-1] or b"", "") if told_for else None
         if projection:  # a retry at the projection is for all readers of its output
             only = None if only in (None, projection) else ""

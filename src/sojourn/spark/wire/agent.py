@@ -1,7 +1,7 @@
 """Messages between a host and the agent of a node.
 
 The agent connects and sends `AgentHello`; the host answers with `Welcome`. From then on the
-host sends commands, and the agent passes on what processors report.
+host sends commands, and the agent forwards the messages of processors.
 """
 
 import msgspec

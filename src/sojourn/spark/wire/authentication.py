@@ -58,6 +58,7 @@ async def admit(
     if not known:
         return None
     writer.write(_proof(secret, "server", purpose, drawn))
+    # None for a client that knows the secret, but names another purpose
     return next((each for each in get_args(Purpose) if each == named), None)
 
 

@@ -77,7 +77,7 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     """The batch of Spark."""
     attempt: int = -1
     relays: int = 0
-    """Connected relays of the batch."""
+    """Relays of the batch that have introduced themselves."""
     open: int = 0
     """Open records."""
     repeated: int = 0
@@ -95,7 +95,7 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     waits: str = ""
     """Why a relay waits for an external service; empty if none does."""
     disk_full: str = ""
-    """The write that waits for disk space, during which no records are taken."""
+    """Why the host waits for disk space, and takes no records; empty if it does not."""
 
 
 class PartTally(msgspec.Struct, array_like=True, frozen=True):

@@ -82,7 +82,7 @@ class HostSettings:
     identity: Path | None = None
     """File with a TLS key and its certificate; None turns encryption off."""
     id_window: int = ID_WINDOW
-    """Ids from producers are compared with so many earlier ones of their partition."""
+    """The number of earlier ids in a partition that the id from a producer is compared with."""
     disk_patience_s: float = 900.0
     """How long to wait for space on a full disk."""
     kept_batches: int = 3

@@ -124,7 +124,7 @@ class Finished(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The relay must fail: its attempt is over, or a record stops the application."""
+    """The relay must fail, for example because a later attempt has begun."""
 
     reason: str
 

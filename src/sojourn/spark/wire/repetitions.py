@@ -144,7 +144,7 @@ class Memory(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, ids: Sequence[str]) -> Self:
-        """Return the state after records with these ids, if nothing else is known of them."""
+        """Return the state after records of which only the ids are known."""
         return cls([], RecentIds.of(ids), RecentIds.of(ids))
 
     def copied(self) -> "Memory":

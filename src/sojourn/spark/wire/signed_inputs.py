@@ -24,6 +24,7 @@ SIGNATURE = 32
 # Kafka's offsets have 63 bits. No leading zeros: the signature covers text.
 _NUMBER = "(0|[1-9][0-9]{0,18})"
 _NAME = "[A-Za-z0-9._-]+"
+# Groups: 1 the signed text, 2 writer, 3 topic, 4 partition, 5 offset, 6 floor, 7 signature.
 _FORM = re.compile(
     f"(({_NAME}) ([^/ ]+)/{_NUMBER}/{_NUMBER} {_NUMBER}) ([0-9a-f]{{{SIGNATURE}}})".encode()
 )

@@ -29,7 +29,7 @@ class Deduplication:
     writes: str
     """The topic of the sink."""
     window: int
-    """Ids from producers are compared with so many earlier ones."""
+    """The number of earlier ids that the id from a producer is compared with."""
     checkpoint: Path
     """The checkpoint folder of the query."""
     clients: Mapping[str, str] = field(repr=False)

@@ -1,7 +1,7 @@
 """Deduplication of one batch of one partition before a sink.
 
-Duplicates in the stream are detected by what was read of it before, which is saved in files
-(`sojourn.spark.wire.repetitions`). An attempt that fails may have written any part of its
+Duplicates in the stream are detected by the state after earlier records, which is saved in
+files (`sojourn.spark.wire.repetitions`). An attempt that fails may have written any part of its
 batch, so the next attempt reads the ids that were written from the sink itself. That attempt
 may end at an earlier offset, so ids ahead of its end are saved for the batches that follow.
 """
@@ -35,7 +35,7 @@ class Rules:
     """How duplicates are detected."""
 
     window: int
-    """Ids from producers are compared with so many earlier ones."""
+    """The number of earlier ids that the id from a producer is compared with."""
     fence_s: float = 0.0
     """Brokers refuse messages that reach the sink later than this; 0 if they do not."""
     inputs: SignedInputs = field(default_factory=SignedInputs)
@@ -100,7 +100,7 @@ class Passage:
         root = root_of(row["headers"]) or identity
         arrived = self._rules.inputs.provenance(identity, root, row["headers"], given=given)
         if arrived is None or self._repetitions.is_new(arrived):
-            if identity in self._ahead:
+            if identity in self._ahead:  # an earlier attempt has written it to the sink
                 self._ahead.remove(identity)
             else:
                 yield row

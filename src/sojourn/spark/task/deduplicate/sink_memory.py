@@ -55,6 +55,7 @@ class SinkMemory:
             return None
         # each batch begins where the one before it was committed
         began = sorted(at for at, suffix in files if suffix == _END[1:] and at < read)
+        # where the oldest of the kept batches began
         oldest = [*began, read][max(0, len(began) - self.kept)]
         for (at, _), path in files.items():
             if at < oldest:

@@ -21,7 +21,7 @@ _ANSWER_S = 30.0
 _READER = {
     "group.id": "sojourn",
     "enable.auto.commit": "false",
-    # the last offset may be no record: a transaction's end, or what was compacted away
+    # the last offset may have no record, but the end of a transaction or a compacted one
     "enable.partition.eof": "true",
     "isolation.level": "read_uncommitted",
     "fetch.wait.max.ms": "10",
