@@ -39,15 +39,15 @@ class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
 class Answer(msgspec.Struct, array_like=True, frozen=True):
     """The final outcome of a record, after retries: outputs, or a dead letter.
 
-    A host makes it of one or more `Result`s.
+    Hosts make it; it is not sent.
     """
 
     outputs: Sequence[OutputRecord] = ()
     dead: str = ""
-    """The error of a dead letter; empty of a record that succeeded."""
+    """The error of a dead letter; empty if the record succeeded."""
     traceback: str = ""
     tries: int = 0
-    """How often the function was called, of a dead letter."""
+    """How often the function was called before the record became a dead letter."""
     state: bytes | None = None
     """The new state of its key; empty if it was deleted, None if unchanged."""
     reminders: Sequence[tuple[float, str]] = ()
