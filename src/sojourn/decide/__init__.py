@@ -1,1 +1,1 @@
-"""What should happen: how many processors for each operator, and why."""
+"""Decisions: the number of processors of each operator, and the reason for it."""

@@ -10,7 +10,7 @@ from sojourn.topology import Topology
 
 __all__ = ["assign"]
 
-# What shortens the mean by less than this part of it is rounding.
+# A relative change of the mean below this is rounding.
 _LEAST_GAIN = 1e-9
 
 
@@ -19,11 +19,11 @@ def assign(
 ) -> Solution:
     """Return the allocation of *processors* with the least mean sojourn time.
 
-    With *nodes*, as many whole machines are used as *processors* allow. Some processors are
-    left over only where every operator has reached its `max_processors`.
+    With *nodes*, only whole machines are used, as many as *processors* allow. Processors
+    remain unused only if every operator has reached its `max_processors`.
 
     Raise `TooFewProcessors` if they cannot keep up, `BoundTooLow` if a bound forbids it,
-    `TooFewCores` if no number of them could.
+    `TooFewCores` if the cores cannot keep up with any number of processors.
     """
     check_processors(processors)
     found = settled(topology, lambda shared: _assigned(shared, processors, model, nodes))
@@ -31,7 +31,7 @@ def assign(
 
 
 def _moved(topology: Topology, found: Solution) -> Solution:
-    """Return *found* with processors moved while that helps: gains take no notice of cores."""
+    """Return *found* improved by moves of single processors, because gains ignore cores."""
     allocation = dict(found.allocation)
     for _ in range(found.processors):
         moves = moves_s(topology, allocation, model=found.model)

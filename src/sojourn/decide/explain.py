@@ -1,4 +1,4 @@
-"""Why each operator has what it has."""
+"""Explanations of an allocation: why each operator has its number of processors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,38 +19,39 @@ __all__ = ["Explanation", "KeyExplanation", "OperatorExplanation", "explain"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorExplanation:
-    """What an operator's processors do for the mean, and what sets their number.
+    """The effect of an operator's processors on the mean, and the reason for their number.
 
-    *next_gain_s* is how much one more would shorten the mean, *last_gain_s* how much one
-    fewer would lengthen it: infinite where it could not keep up. Where cores are shared both
-    may be below 0: one more makes all others slower. *key* is the hottest key, None where
-    nothing is read by key.
+    On shared cores both gains may be negative: one more processor slows all others down.
     """
 
     share_ratio: float
+    """The operator's share of the mean."""
     next_gain_s: float
+    """Reduction of the mean by one more processor."""
     last_gain_s: float
+    """Increase of the mean with one processor fewer; infinite if the rest cannot keep up."""
     binds: str
+    """The constraint that determines the number of processors."""
     key: "KeyExplanation | None" = None
+    """The hottest key; None if records are not partitioned by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyExplanation:
-    """The hottest key of an operator: its *part* of the records, and what it bounds.
-
-    Its records keep one processor *busy* in that part of the time. *most_per_s* is how many
-    records of all keys can be served in a second, however many processors there are.
-    """
+    """The hottest key of an operator, and the throughput that it limits."""
 
     name: str
     part: float
+    """The key's share of all records."""
     busy: float
+    """Utilisation of the one processor that serves this key."""
     most_per_s: float
+    """Maximum throughput of the operator over all keys, with any number of processors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A prediction with what lies behind it."""
+    """A prediction, and the figures that explain it."""
 
     prediction: Prediction
     operators: Mapping[str, OperatorExplanation]
@@ -66,7 +67,7 @@ def explain(
     *,
     model: str = "gigk",
 ) -> Explanation:
-    """Return why *allocation* does what it does, and what the next processor would do."""
+    """Return the prediction for *allocation* with the gain of each processor and its limits."""
     prediction = predict(topology, allocation, model=model)
     shared = stretched(topology, allocation)
     change_s = mean_change_s(topology, allocation, model=model)
@@ -119,12 +120,12 @@ def _key(operator: Operator, load: StationLoad) -> KeyExplanation | None:
 
 
 def _waits_for_key(station: Station, load: StationLoad, wait_s: float) -> bool:
-    """Tell whether records wait longer for others of their key than for a processor."""
+    """Return whether records wait longer for their key than for a processor."""
     return isinstance(station, Keyed) and 2 * station.least_wait_s(load) > wait_s
 
 
 def _binds(operator: Operator, processors: int, keeping_up: int) -> str:
-    """Return what keeps the operator from having fewer processors, or more."""
+    """Return the constraint that determines the number of processors."""
     if operator.max_processors is not None and processors >= operator.max_processors:
         return "max_processors"
     if processors <= keeping_up:

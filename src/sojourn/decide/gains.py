@@ -1,9 +1,9 @@
-"""Processors handed out one by one, each where it shortens the mean the most.
+"""Greedy allocation: each processor goes to the operator with the largest gain.
 
-Because every further processor of an operator gains less than the one before, taking the
-largest gain each time is optimal at every number of processors (DRS-15 Theorem 1). A heap
-holds each operator's next gain, and an operator's wait advances one step of its recursion when
-it gets a processor: nothing is computed twice.
+Each further processor of an operator gains less than the one before, so the greedy choice is
+optimal for every number of processors (DRS-15 Theorem 1). A heap holds the next gain of each
+operator. When an operator gets a processor, its wait advances by one step of the recursion, so
+nothing is computed twice.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,16 @@ from sojourn.topology import Topology
 
 __all__ = ["QUICK", "THOROUGH", "Effort", "Gains", "least_allocation"]
 
-# Where one processor keeps up, four may well not be enough for a strict target.
+# A multiple alone is not enough: where one processor keeps up, a strict target may need
+# more than four.
 _ADDED = 1000
 
 
 def least_allocation(topology: Topology) -> dict[str, int]:
     """Return the fewest processors with which each operator keeps up.
 
-    Raise `HotKey` if one key is too much for any number of them, `BoundTooLow` if an operator's
-    `max_processors` is below that.
+    Raise `HotKey` if no number of processors can serve one of the keys, `BoundTooLow` if an
+    operator's `max_processors` is below the minimum.
     """
     least = {}
     check_keys(topology)
@@ -40,7 +41,7 @@ def least_allocation(topology: Topology) -> dict[str, int]:
 
 
 class Gains:
-    """An allocation that grows by the largest gain each time, from the least or *start*."""
+    """An allocation that grows by the largest gain, from the minimum or from *start*."""
 
     def __init__(
         self,
@@ -59,8 +60,8 @@ class Gains:
         ]
         self._wait_s = [next(waits) for waits in self._waits]
         self._total = sum(self._processors)
-        # Losses, not gains, as heapq keeps the smallest in front: what one more processor does
-        # to the mean, the operator, and its wait from then on.
+        # (change of the mean by one more processor, operator, its new wait). The change is
+        # negative, because heapq keeps the smallest entry in front.
         self._heap: list[tuple[float, int, float]] = []
         for i, (now_s, waits) in enumerate(zip(self._wait_s, self._waits, strict=True)):
             if self._processors[i] < self._most[i]:
@@ -80,14 +81,14 @@ class Gains:
 
     @property
     def wait_s(self) -> float:
-        """The mean time that a root's records wait, all added up."""
+        """The mean total wait of all records of a root."""
         return sum(v * w for v, w in zip(self._visits, self._wait_s, strict=True))
 
     def hand_out(self, processors: int, *, until_wait_s: float = -inf) -> list[int]:
-        """Add up to *processors*, and return the indices of who got them, in order.
+        """Add up to *processors*, and return the indices of the operators, in order.
 
-        Stop early if no operator may have more; with *until_wait_s*, also once the wait is
-        down to it, or nothing shortens it.
+        Stop early if all operators are at their maximum; with *until_wait_s*, also when the
+        wait has fallen to it, or cannot be shortened.
         """
         heap, given = self._heap, list[int]()
         held, visits, most = self._processors, self._visits, self._most
@@ -106,7 +107,8 @@ class Gains:
             given.append(i)
             wait_s[i] = now_s
             held[i] += 1
-            if watched and total_s < summed_s / 2:  # a digit was lost, so add up anew
+            # repeated subtraction loses precision, so sum again whenever the total has halved
+            if watched and total_s < summed_s / 2:
                 total_s = summed_s = self.wait_s
             if held[i] < most[i]:
                 after_s = next(waits[i])
@@ -117,7 +119,7 @@ class Gains:
         return given
 
     def _spread(self, processors: int) -> list[int]:
-        """Add processors in turn, once none gains anything."""
+        """Add processors round-robin when none has a gain."""
         given: list[int] = []
         takers = sorted(i for _, i, _ in self._heap)
         while len(given) < processors:
@@ -134,29 +136,28 @@ class Gains:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The number of operators that a search for a percentile looks at, and where it ends.
-
-    Processors are handed out one by one. No more than *times* those that keep up (and a
-    thousand) are tried; without *times*, as many as there can be.
+    """The budget of a search for a percentile.
 
     >>> Effort(looks=200, times=4).most_processors(22)
     1088
     """
 
     looks: int
+    """Evaluations of single operators, in total."""
     times: int | None = None
+    """Limits the processors to this multiple of the minimum, plus a thousand."""
 
     def most_processors(self, keeping_up: int) -> int:
-        """Return how many processors are tried where *keeping_up* keep up."""
+        """Return the largest number to try, given that *keeping_up* is the minimum."""
         if self.times is None:
             return MOST_PROCESSORS
         return min(_ADDED + self.times * keeping_up, MOST_PROCESSORS)
 
 
 THOROUGH = Effort(looks=30_000)
-"""Some three seconds' work for a percentile."""
+"""About three seconds for a percentile."""
 
 
 QUICK = Effort(looks=200, times=4)
-"""For a plan at every turn: the start of the search for a percentile is rarely a processor too
-many, and most of the time goes into the proof of that."""
+"""For a plan in every turn. The start of the search is rarely one processor too many; most of
+the time is spent on the proof that it is not."""

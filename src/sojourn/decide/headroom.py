@@ -1,4 +1,4 @@
-"""How far all arrivals can grow before the target breaks."""
+"""Headroom: how far all arrivals can grow before the target is missed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,21 +12,20 @@ from sojourn.topology import Operator, Topology
 
 __all__ = ["Headroom", "headroom"]
 
-# Loads are not known to more digits than this.
+# Relative; loads are not measured more precisely.
 _PRECISION = 1e-5
-# From this part of busy cores on, the cores are the bottleneck.
+# Above this utilisation, the cores are the bottleneck.
 _ALL_BUSY = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headroom:
-    """All arrivals may become *factor* times as fast, until *binds*.
-
-    A factor below 1 says how far they must fall; 0 that no load meets the target.
-    """
+    """The factor by which all arrivals can grow, and the limit that they reach then."""
 
     factor: float
+    """Below 1 arrivals must decrease; 0 if no load meets the target."""
     binds: str
+    """The limit that is reached at this factor."""
 
 
 def headroom(
@@ -36,9 +35,9 @@ def headroom(
     *,
     model: str = "gigk",
 ) -> Headroom:
-    """Return how far all arrivals can grow with *allocation* as it is.
+    """Return how far all arrivals can grow with this *allocation*.
 
-    Without a *target*, until an operator cannot keep up, or the cores cannot.
+    Without a *target*, the limit is that an operator or the cores cannot keep up.
     """
     limits = {
         name: _carries(topology.operator[name], allocation[name]) / load.erlangs
@@ -58,7 +57,7 @@ def headroom(
                 return bool(operator_figures(faster, allocation, stations(topology, model)))
             predicted = predict(faster, allocation, model=model)
         except (UnstableStation, HotKey, TooFewCores, BadNumber):
-            return False  # at the limit itself, or beyond what a topology may have
+            return False  # at the limit itself, or the scaled topology is not valid
         return reached_s(predicted, target) <= target.seconds
 
     factor = _largest(holds, below=below)
@@ -68,12 +67,12 @@ def headroom(
 
 
 def _carries(operator: Operator, processors: int) -> float:
-    """Return how many processors of an operator can be busy, with one for its hottest key."""
+    """Return how many processors can be busy, given that the hottest key uses only one."""
     return min(processors, 1 / operator.hottest_key if operator.hottest_key > 0 else inf)
 
 
 def _fullest(topology: Topology, allocation: Mapping[str, int], factor: float) -> str:
-    """Return who cannot keep up beyond *factor*; sharing cores makes operators slower."""
+    """Return the bottleneck beyond *factor*, with service times stretched by shared cores."""
     faster = topology.scaled(factor)
     shared = slowed(faster, allocation)
     full = {
@@ -87,7 +86,7 @@ def _fullest(topology: Topology, allocation: Mapping[str, int], factor: float) -
 
 
 def _full(topology: Topology, name: str, processors: int) -> str:
-    """Return that an operator cannot keep up, or that no number of processors could."""
+    """Return the text for an operator that cannot keep up, with the key that limits it."""
     operator = topology.operator[name]
     if operator.hottest_key * processors <= 1:
         return f"{name} cannot keep up"
@@ -96,8 +95,8 @@ def _full(topology: Topology, name: str, processors: int) -> str:
 
 
 def _largest(holds: Callable[[float], bool], *, below: float) -> float:
-    """Return the largest factor *below* the limit for which it still holds."""
-    if below == inf:  # nothing takes any processor's time, whatever arrives
+    """Return the largest factor *below* the limit for which *holds* is true, by bisection."""
+    if below == inf:  # service times are 0, so any load can be served
         return inf if holds(1.0) else 0.0
     low, high = 0.0, below
     while high - low > _PRECISION * high and high > _PRECISION * below:

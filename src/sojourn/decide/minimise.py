@@ -21,8 +21,8 @@ from sojourn.topology import Topology
 
 __all__ = ["minimise", "solve"]
 
-# Gains subtracted one by one drift from the sum they stand for by less than this part of the
-# target. They may stop short of it: the last ones are checked by the sum itself.
+# Subtracting gains one by one drifts from the true sum by less than this part of the target.
+# The greedy phase may therefore stop too early; the last steps compute the mean itself.
 _DRIFT = 1e-9
 
 
@@ -37,12 +37,12 @@ def minimise(
 ) -> Solution:
     """Return the fewest processors, at most *most*, that meet *target*.
 
-    With *nodes*, the fewest whole machines, with all their processors handed out. *effort*
-    limits the search.
+    With *nodes*, return the fewest whole machines, with all their processors allocated.
+    *effort* limits the search.
 
-    Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if
-    those allowed do not, `TargetTooStrict` if it takes more than the search tries,
-    `TooFewCores` if no number of them keeps up.
+    Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if the
+    bounds forbid the number that does, `TargetTooStrict` if it is beyond the limit of the
+    search, `TooFewCores` if the cores cannot keep up with any number of processors.
     """
     if most is not None:
         check_processors(most)
@@ -106,7 +106,7 @@ def _fewest(topology: Topology, target: Target, model: str, effort: Effort) -> F
 def _below_floor(
     topology: Topology, target: Target, model: str, floor_s: float
 ) -> TargetBelowFloor:
-    """Return that *floor_s* is too long, and because of which key, if it is one."""
+    """Return the error for a target below *floor_s*, with the key that causes it, if any."""
     hot = hot_key(topology, model=model) if target.seconds >= served_s(topology) else None
     return TargetBelowFloor(str(target), floor_s, "" if hot is None else hot.said)
 
@@ -151,7 +151,9 @@ def solve(
     nodes: Nodes | None = None,
     calibration: Calibration | None = None,
 ) -> Solution:
-    """Return the plan for a target, with *processors* at most; without one, their best use.
+    """Return the fewest processors, at most *processors*, that meet *target*.
+
+    Without a target, return the best use of *processors*.
 
     Raise `BadTarget` if neither is given.
     """

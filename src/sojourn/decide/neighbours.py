@@ -1,4 +1,4 @@
-"""The allocations one move away, and what they would give (what DRS-15 Fig. 6 plots)."""
+"""Neighbours: allocations with one processor moved, and their predictions (DRS-15 Fig. 6)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class Neighbour:
 def neighbours(
     topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk", nearest: int = 5
 ) -> tuple[Neighbour, ...]:
-    """Return the *nearest* best allocations one move from *allocation*, the best first.
+    """Return the best allocations one move from *allocation*, at most *nearest*, best first.
 
-    Moves that an operator's bounds forbid are left out.
+    Moves outside the bounds of operators are left out.
     """
     moves = moves_s(topology, allocation, model=model)
     return tuple(_moved(topology, allocation, model, *move) for move in moves[:nearest])
@@ -41,7 +41,7 @@ def neighbours(
 def moves_s(
     topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk"
 ) -> list[tuple[float, str, str]]:
-    """Return by how much each move would lengthen the mean, its giver and its taker."""
+    """Return all moves as (change of the mean, giver, taker), the best first."""
     check_allocation(topology, allocation)
     givers = [o.name for o in topology.operators if allocation[o.name] > o.min_processors]
     takers = [
@@ -61,11 +61,15 @@ def moves_s(
 def mean_change_s(
     topology: Topology, allocation: Mapping[str, int], *, model: str
 ) -> Callable[[Mapping[str, int]], float]:
-    """Return a function: by how much a change of processors lengthens the mean, or inf."""
+    """Return a function from changed processors to the change of the mean.
+
+    Its result is infinite if an operator could not keep up.
+    """
     if computing(topology) is not None:
         now_s = mean_s(topology, allocation, model=model)
 
-        def by_means(changed: Mapping[str, int]) -> float:  # others get slower or faster
+        # on shared cores each change affects all operators, so the whole mean is computed
+        def by_means(changed: Mapping[str, int]) -> float:
             try:
                 return mean_s(topology, {**allocation, **changed}, model=model) - now_s
             except (UnstableStation, HotKey):
@@ -77,7 +81,7 @@ def mean_change_s(
     here = operator_figures(topology, allocation, models)
 
     @cache
-    def by_wait(name: str, processors: int) -> float:  # others do not notice
+    def by_wait(name: str, processors: int) -> float:  # other operators are not affected
         load = topology.loads[name]
         if processors < load.min_processors:
             return inf
@@ -88,7 +92,7 @@ def mean_change_s(
 
 
 def moved(allocation: Mapping[str, int], giver: str, taker: str) -> dict[str, int]:
-    """Return *allocation* with one processor moved."""
+    """Return *allocation* with one processor moved from *giver* to *taker*."""
     return {**allocation, giver: allocation[giver] - 1, taker: allocation[taker] + 1}
 
 

@@ -1,10 +1,11 @@
 """The fewest processors for a percentile of completion.
 
-A percentile is no sum over operators, so handing out by gain only gives a good start. From
-there one processor at a time is taken away: wherever the target still holds, then by moves
-between operators. Whether fewer could do is settled by bounds: more processors never hurt,
-so what an operator needs when all others have the most they could have, it needs in any
-case. Bounds that leave no allocation are a proof; if they leave a few, all of them are tried.
+A percentile is not a sum over operators, so greedy allocation by gain only gives a good start.
+From there the search removes one processor at a time: first wherever the target is still met,
+then with moves between operators. Bounds prove that no smaller total exists: more processors
+never hurt, so the number an operator needs when all others have their maximum is a lower bound
+for every plan. If the bounds exclude all allocations of a total, that is the proof; if they
+leave a few, the search tries all of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,12 +32,12 @@ from sojourn.topology import Topology
 
 __all__ = ["Fewest", "fewest_for_percentile"]
 
-# The search works out how many roots are late, on a lattice that ends just after the target.
+# Points of the lattice of the search, which ends just after the target.
 _POINTS = 1024
-# Within this part of the target a finer look decides: the same that is then reported. Both
-# lattices are good to less than it, even where all roots take the same time.
+# This close to the target, the finer lattice of `predict` decides, whose result is reported.
+# The error of both lattices is smaller, even if all roots take the same time.
 _CLOSE = 0.01
-# Masses that add up to exactly what is allowed may round to more.
+# Allowance for sums that round to slightly more than the permitted part of late roots.
 _ROUNDING = 1e-9
 
 _Counts = tuple[int, ...]
@@ -44,10 +45,11 @@ _Counts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fewest:
-    """An allocation that meets the target, and a total below which none can."""
+    """An allocation that meets the target, and a lower bound."""
 
     allocation: Mapping[str, int]
     least: int
+    """No allocation with a smaller total meets the target."""
 
 
 def fewest_for_percentile(
@@ -55,8 +57,8 @@ def fewest_for_percentile(
 ) -> Fewest:
     """Return the fewest processors that meet a percentile *target*.
 
-    Raise `TargetBelowFloor` or `TargetOutOfReach` if none do, `TargetTooStrict` if none do that
-    are tried.
+    Raise `TargetBelowFloor` or `TargetOutOfReach` if no number does, `TargetTooStrict` if none
+    within the limit of *effort* does.
     """
     search = _Search(topology, target, model)
     best = search.by_gain(effort)
@@ -73,18 +75,17 @@ def fewest_for_percentile(
 
 
 class _Late(NamedTuple):
-    """The part of all roots that complete after the target, and after just before and past it.
-
-    They compare by the first: the fewer, the better.
-    """
+    """The parts of all roots that complete after three points of time; ordered by the first."""
 
     at_target: float
     sooner: float
+    """After a time 1 % before the target."""
     later: float
+    """After a time 1 % past the target."""
 
 
 class _OutOfBudget(Exception):
-    """The search has looked at as much as it may."""
+    """The search has used up its budget of evaluations."""
 
 
 class _Search:
@@ -105,7 +106,7 @@ class _Search:
         self._meets: dict[_Counts, bool] = {}
         self.least = tuple(least_allocation(topology).values())
         self._most = tuple(o.most_processors or MOST_PROCESSORS for o in topology.operators)
-        # what is left to wait for with unlimited processors
+        # the wait that remains with unlimited processors
         keys_s = mean_floor_s(topology, model=model) - served_s(topology)
         self._keys_s = keys_s * (1 + _ROUNDING)
         self.left = 0
@@ -129,7 +130,7 @@ class _Search:
         return _Late(at_target, sooner, later)
 
     def meets(self, counts: _Counts) -> bool:
-        """Tell whether *counts* processors meet the target."""
+        """Return whether *counts* meet the target; close to it, by the finer lattice."""
         if counts not in self._meets:
             late = self.late(counts)
             self._meets[counts] = late.sooner <= self._allowed or (
@@ -143,9 +144,12 @@ class _Search:
         return predicted.percentiles_s[self._target.statistic]
 
     def by_gain(self, effort: Effort) -> _Counts:
-        """Return the first to meet the target as processors are handed out by gain."""
+        """Return the first greedy allocation that meets the target.
+
+        Double the number of added processors until the target is met, then bisect.
+        """
         self._check_floor()
-        self.left = MOST_PROCESSORS * len(self._names)  # a start is needed, whatever it takes
+        self.left = MOST_PROCESSORS * len(self._names)  # the start has no budget
         gains = Gains(self._topology, self._stations)
         start, given = tuple(gains.allocation.values()), list[int]()
         ahead, most = 1, effort.most_processors(gains.processors)
@@ -169,7 +173,7 @@ class _Search:
         return after(high)
 
     def _handed_out(self, gains: Gains, number: int) -> list[int]:
-        """Add processors where they shorten waits, or in turn where only siblings wait."""
+        """Add processors by gain, or round-robin if only siblings still wait for each other."""
         more = gains.hand_out(number, until_wait_s=0.0)
         bounds = {o.name: o.most_processors for o in self._topology.operators}
         if more or gains.wait_s > self._keys_s or self._is_as_soon_with(gains, bounds):
@@ -177,26 +181,26 @@ class _Search:
         return gains.hand_out(number)
 
     def _refusal(self, gains: Gains, most: int) -> CannotBeDone:
-        """Return why no more processors are handed out although the target is missed."""
+        """Return the error for a target that is missed with all processors allowed."""
         target, held = str(self._target), gains.allocation
         waits = gains.wait_s > self._keys_s
         if not waits and self._is_as_soon_with(gains, dict.fromkeys(self._names)):
-            # the floor, on the finer lattice
+            # this is the floor, computed on the finer lattice
             return TargetBelowFloor(target, self._reached_s(held), self._hot())
         if gains.processors >= most:
             return TargetTooStrict(target, self._reached_s(held), gains.processors)
-        if not waits:  # only siblings wait, and bounds keep them from being served at once
+        if not waits:  # only siblings wait, because of `max_processors`
             operators = self._topology.operators
             held = {o.name: o.most_processors or held[o.name] for o in operators}
         return TargetOutOfReach(target, self._reached_s(held), sum(held.values()))
 
     def _is_as_soon_with(self, gains: Gains, most: Mapping[str, int | None]) -> bool:
-        """Tell whether *most* processors would make no roots sooner."""
+        """Return whether even *most* processors would not reduce the part of late roots."""
         counts = tuple(gains.allocation.values())
         return self.late(counts).later <= self._measure(most).later + _ROUNDING
 
     def _check_floor(self) -> None:
-        """Raise `TargetBelowFloor` if the target is missed even when nothing ever waits."""
+        """Raise `TargetBelowFloor` if the target is missed with unlimited processors."""
         unlimited, horizon_s = dict.fromkeys(self._names), self._target.seconds
         if self._measure(unlimited).later <= self._allowed:
             return
@@ -209,7 +213,7 @@ class _Search:
                 raise TargetBelowFloor(str(self._target), floor_s, self._hot())
 
     def _hot(self) -> str:
-        """Return which key the target is missed for; empty if it is missed without keys too."""
+        """Return the key that makes the target impossible; empty if it is not a key."""
         hot = hot_key(self._topology, model=self._model)
         if hot is None:
             return ""
@@ -222,9 +226,10 @@ class _Search:
         return hot.said if met else ""
 
     def tighten(self, total: int) -> bool:
-        """Raise `least` to what each operator needs in any plan of *total*.
+        """Raise `least` to the processors that each operator needs in any plan of *total*.
 
-        Tell whether it leaves any. As totals only go down, bounds once found stay true.
+        Return whether any plan remains. Totals only decrease, so bounds stay valid. Each
+        bound that rises leaves less for the others, so repeat until none changes.
         """
         least = list(self.least)
         settled = False
@@ -250,7 +255,10 @@ class _Search:
         return True
 
     def step_down(self, best: _Counts) -> _Counts | None:
-        """Return one that does with a processor fewer than *best*, reached by moves."""
+        """Return an allocation with one processor fewer than *best* that meets the target.
+
+        Local search: follow the best move while fewer roots are late. None if that fails.
+        """
         around = [fewer for i in range(len(best)) if (fewer := self._moved(best, i, None))]
         while around:
             here = min(around, key=self.late)
@@ -262,7 +270,10 @@ class _Search:
         return None
 
     def any_of(self, total: int) -> _Counts | None:
-        """Return one of *total* processors that does, having tried all that could."""
+        """Return an allocation of *total* that meets the target, by exhaustive search.
+
+        Raise `_OutOfBudget` if there are too many to try.
+        """
         spare, operators = total - sum(self.least), len(self.least)
         if comb(spare + operators - 1, operators - 1) * operators > self.left:
             raise _OutOfBudget
@@ -270,7 +281,7 @@ class _Search:
         return next((counts for counts in every if self.meets(counts)), None)
 
     def _moved(self, counts: _Counts, giver: int, taker: int | None) -> _Counts | None:
-        """Return *counts* with one processor moved, None where bounds forbid it."""
+        """Return *counts* with one processor moved or removed, None if bounds forbid it."""
         moved = list(counts)
         moved[giver] -= 1
         if taker is not None:
@@ -281,7 +292,7 @@ class _Search:
 
 
 def _shared_out(spare: int, least: _Counts, most: _Counts) -> Iterator[_Counts]:
-    """Yield every way to hand *spare* processors to operators that have *least* each."""
+    """Yield all distributions of *spare* processors over operators that have *least* each."""
     if len(least) == 1:
         if least[0] + spare <= most[0]:
             yield (least[0] + spare,)

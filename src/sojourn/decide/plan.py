@@ -1,4 +1,4 @@
-"""A plan: which processors run where. Policy, loop, engine and history all use it."""
+"""A plan: processors on nodes. Policy, loop, engine and history use it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from sojourn.text import shown
 __all__ = ["ANYWHERE", "HERE", "Expected", "Node", "NodePlan", "Placement", "Plan", "here"]
 
 HERE = "here"
-"""The name of the node if there is only one machine; where there are others, any of them."""
+"""The node of a single machine; on a cluster, any node."""
 ANYWHERE = ""
-"""What a host is told instead of a node that it is to choose."""
+"""In place of a node's name: the host chooses the node."""
 
 Placement: TypeAlias = Mapping[str, Mapping[str, int]]
 """Processors by operator and node."""
@@ -21,19 +21,19 @@ Placement: TypeAlias = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine for processors; what is None is not known."""
+    """A machine for processors; None means unknown."""
 
     name: str
     cores: float | None = None
     memory_bytes: int | None = None
     price_per_hour: float | None = None
     reads: bool = False
-    """Whether it reads from outside, and can leave only when it has ended that."""
+    """Whether it reads from a source; it must finish that before it can leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlan:
-    """How many nodes there should be, and which are given back.
+    """The wanted number of nodes, and the nodes to release.
 
     >>> plan = NodePlan(number=1, given_back=("node-2",))
     >>> [node.name for node in plan.staying([Node("node-1"), Node("node-2")])]
@@ -41,38 +41,36 @@ class NodePlan:
     """
 
     number: int
-    """Nodes in all, without those that are given back."""
+    """Number of nodes, without those that are given back."""
     given_back: tuple[str, ...] = ()
     """Nodes that leave as soon as they have no processors."""
     reason: str = field(default="", compare=False)
-    """Why it was changed last."""
+    """The reason for the last change."""
 
     def staying(self, nodes: Iterable[Node]) -> list[Node]:
-        """Return those of *nodes* that are not given back."""
+        """Return the nodes that are not given back."""
         return [node for node in nodes if node.name not in self.given_back]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """The prediction at the time of a decision, kept to compare it with measurements.
-
-    *seconds* is the *statistic* of the target at a load of *arrivals_per_s*, *sojourns_s* are
-    the mean times a record waits and is served at each operator.
-    """
+    """The prediction at the time of a decision, for comparison with later measurements."""
 
     statistic: str
+    """The statistic of the target: `mean`, or a percentile."""
     seconds: float
+    """The predicted value of the statistic."""
     arrivals_per_s: float
+    """The load that it was predicted for."""
     sojourns_s: Mapping[str, float] = field(default_factory=dict)
+    """Mean sojourn time at each operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The processors of each operator on each node, the reason, and the prediction.
 
-    *admission* is the part of an arrival's records that is admitted, if not all. *nodes* are
-    those to ask for and to give back; None leaves them as they are. Plans are equal if the same
-    processors run on the same nodes, whatever the reason.
+    Reason and prediction do not count when plans are compared.
 
     >>> plan = Plan(placement={"split": {"node-1": 2, "node-2": 1}, "count": {"node-2": 4}})
     >>> plan.allocation, plan.processors
@@ -90,7 +88,9 @@ class Plan:
 
     placement: Placement
     admission: Mapping[str, float] = field(default_factory=dict)
+    """The admitted part of the records of an arrival, if not all are admitted."""
     nodes: NodePlan | None = None
+    """Nodes to request and to release; None changes nothing."""
     reason: str = field(default="", compare=False)
     expected: Expected | None = field(default=None, compare=False)
     allocation: Mapping[str, int] = field(init=False, repr=False, compare=False)
@@ -112,7 +112,7 @@ class Plan:
             if k < 1:
                 raise BadAllocation(f"{operator} has no processor; give it 1 or more")
         object.__setattr__(self, "placement", placement)
-        # cached, because policies read it for every operator and turn
+        # computed once, because policies read it for every operator in every turn
         object.__setattr__(self, "allocation", allocation)
 
     @classmethod
@@ -123,7 +123,7 @@ class Plan:
         reason: str = "",
         expected: Expected | None = None,
     ) -> "Plan":
-        """Return the plan with these processors on one machine.
+        """Return the plan with all processors on one machine.
 
         >>> Plan.here({"split": 3, "count": 4}).placement
         {'split': {'here': 3}, 'count': {'here': 4}}
@@ -150,12 +150,15 @@ class Plan:
 
 
 def here(allocation: Mapping[str, int]) -> Placement:
-    """Return the placement of these processors on one machine."""
+    """Return the placement of all processors on one machine."""
     return {operator: {HERE: processors} for operator, processors in allocation.items()}
 
 
 def _checked(operator: str, node: str, processors: int) -> bool:
-    """Tell whether *processors* is above 0; it may be a number of numpy."""
+    """Return whether *processors*, perhaps a numpy integer, is above 0.
+
+    Raise `BadAllocation` if it is not a whole number, or negative.
+    """
     number = isinstance(processors, Integral) and not isinstance(processors, bool)
     if not number or processors < 0:
         raise BadAllocation(

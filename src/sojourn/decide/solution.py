@@ -1,4 +1,4 @@
-"""What `assign` and `minimise` answer, and the nodes and cores it runs on."""
+"""The result of `assign` and `minimise`, and its nodes and cores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,20 +11,15 @@ from sojourn.topology import Topology
 
 __all__ = ["Nodes", "Solution", "settled", "with_its_own"]
 
-# After this many rounds, the plan assumes that all records may compute at once.
+# After this many rounds the plan assumes that any number of records may compute concurrently.
 _ROUNDS = 20
-# Stretches that differ by less are the same.
+# Stretches with a smaller relative difference are equal.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """Processors per operator that solve `assign` or `minimise`, and why these.
-
-    *least* is a number of processors below which the target is known to be out of reach:
-    the solution's own number where it is proved the fewest. *computing* says by how much
-    sharing cores lengthens service times, where these are known.
-    """
+    """The allocation that solves `assign` or `minimise`, and the reason for it."""
 
     name: str
     model: str
@@ -32,9 +27,11 @@ class Solution:
     mean_s: float
     reason: str
     least: int
+    """Lower bound of the processors; the solution's own number if it is proved optimal."""
     target: Target | None = None
     nodes: int | None = None
     computing: Computing | None = None
+    """The effect of shared cores on service times; None if cores are not known."""
 
     @property
     def processors(self) -> int:
@@ -43,11 +40,12 @@ class Solution:
 
 
 def settled(topology: Topology, solve: Callable[[Topology], Solution]) -> Solution:
-    """Return the solution for service times as they are with its own processors.
+    """Return the solution for the service times that its own processors cause.
 
-    More processors let more records share the cores, so that each takes longer, for which a
-    solution needs more processors. Going up from those that do not share at all it ends at
-    the first that is enough for itself. Where cores are not known it is solved once.
+    With more processors more records share the cores, so each takes longer, and the solution
+    needs more processors. The iteration starts from cores that are not shared and ends at the
+    first solution that is sufficient for its own service times. If cores are not known,
+    *solve* is called once.
 
     Raise `TooFewCores` if the cores cannot keep up, and whatever *solve* raises.
     """
@@ -70,7 +68,7 @@ def settled(topology: Topology, solve: Callable[[Topology], Solution]) -> Soluti
 def with_its_own(
     topology: Topology, solution: Solution, allocation: Mapping[str, int]
 ) -> Solution:
-    """Return *solution* with this *allocation*, and what its processors make of the cores."""
+    """Return *solution* with this *allocation*, and its own mean and use of cores."""
     return replace(
         solution,
         allocation=allocation,
@@ -81,9 +79,7 @@ def with_its_own(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """Processors that come by the machine.
-
-    *reserved* of all the slots serve something else: sources, the controller itself.
+    """Machines with an equal number of processors.
 
     >>> machines = Nodes(slots=5, reserved=3)
     >>> machines.processors(4), machines.processors(5), machines.holding(18)
@@ -91,7 +87,9 @@ class Nodes:
     """
 
     slots: int
+    """Processors of one machine."""
     reserved: int = 0
+    """Slots of all machines together that sources and the controller use."""
 
     def __post_init__(self) -> None:
         if self.slots < 1 or self.reserved < 0:
@@ -101,7 +99,7 @@ class Nodes:
             )
 
     def processors(self, nodes: int) -> int:
-        """Return the processors that *nodes* machines have for the application."""
+        """Return the processors that *nodes* machines provide to the application."""
         return max(0, nodes * self.slots - self.reserved)
 
     def holding(self, processors: int) -> int:

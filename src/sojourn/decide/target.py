@@ -1,4 +1,4 @@
-"""What is asked for: a latency, or a number of processors."""
+"""Targets: a latency, or a number of processors, and their validation."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from sojourn.text import shown
 __all__ = ["MOST_PROCESSORS", "Target", "check_processors", "reached_s"]
 
 MOST_PROCESSORS = 10_000_000
-"""More than this is a slip, or a target no sane number of processors reaches."""
+"""A larger number is a typing error, or a target that cannot reasonably be met."""
 
 _LONGEST_S = 1e18
 
@@ -40,7 +40,7 @@ class Target:
 
 
 def check_processors(processors: int) -> None:
-    """Raise `BadTarget` unless *processors* is a number of processors."""
+    """Raise `BadTarget` unless *processors* is a whole number from 1 to the maximum."""
     if isinstance(processors, bool) or not isinstance(processors, int) or processors < 1:
         raise BadTarget(
             f"{shown(processors)} is not a valid number of processors; write 1 or more"
@@ -52,5 +52,5 @@ def check_processors(processors: int) -> None:
 
 
 def reached_s(prediction: Prediction, target: Target) -> float:
-    """Return what is predicted of the statistic that *target* speaks of."""
+    """Return the predicted value of the statistic of *target*."""
     return {"mean": prediction.mean_s, **prediction.percentiles_s}[target.statistic]

@@ -1,4 +1,4 @@
-"""Placers: on which nodes the processors of operators run. One file each."""
+"""Placers: strategies that assign the processors of operators to nodes. One file each."""
 
 from types import ModuleType
 from typing import Any, cast
@@ -22,10 +22,10 @@ def names() -> tuple[str, ...]:
 
 
 def placer(name: str) -> Placer:
-    """Return the placer called *name*, or one from outside: `ours.placers:spread`.
+    """Return the placer *name* of this folder, or an external one: `ours.placers:spread`.
 
-    Outside it is a function, or a module in which that is called `place`. Raise
-    `UnknownName` if it does not exist, and a `BadInput` if it is not callable.
+    An external placer is a function, or a module with a function `place`. Raise `UnknownName`
+    if it does not exist, and `BadInput` if it is not callable.
     """
     found: Any = registry.find(__name__, "placer", name)
     place = getattr(found, "place", None) if isinstance(found, ModuleType) else found

@@ -1,4 +1,4 @@
-"""The Protocol of placers, and the request that they answer."""
+"""The Protocol of placers, and their request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,13 +21,13 @@ class PlacementRequest:
     allocation: Mapping[str, int]
     """Processors of each operator."""
     nodes: Sequence[Node]
-    """The nodes that stay: none of them is being given back."""
+    """The nodes, without those that are given back."""
     demands: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds per second of each operator whose CPU time is known."""
     flows: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """Records per second from one operator to another, where there are any."""
+    """Records per second from one operator to another, if above 0."""
     placement: Placement = field(default_factory=dict)
-    """Where processors are now; some of these nodes may be gone."""
+    """The current placement; some of its nodes may be gone."""
 
     def __post_init__(self) -> None:
         if not self.nodes:
@@ -68,13 +68,13 @@ class PlacementRequest:
 
 
 class Placer(Protocol):
-    """Puts the processors of a request on its nodes. It is asked at every turn.
+    """Puts the processors of a request on its nodes. The loop calls it in every turn.
 
-    - Every processor is placed exactly once, on one of the nodes of the request.
-    - Operators are in the order of the allocation.
-    - The answer depends on the request alone: it remembers nothing, and draws nothing.
-    - What it answered is its answer again where processors are placed so and nothing else has
-      changed: processors move for a reason only.
+    - Every processor must be placed exactly once, on one of the nodes of the request.
+    - Operators keep the order of the allocation.
+    - The result depends only on the request: a placer has no state and draws nothing.
+    - It is stable: given its own result as the current placement, and nothing else changed, it
+      must return the same placement.
     - The model of shared cores (`sojourn.model.cores`) assumes that processors are placed in
       turn; for another placement its predictions are approximate.
     """

@@ -1,4 +1,4 @@
-"""All on one machine, the first of the nodes."""
+"""All processors on one machine, the first of the nodes."""
 
 from sojourn.decide.place.base import PlacementRequest
 from sojourn.decide.plan import Placement

@@ -1,4 +1,4 @@
-"""In turn over all nodes, as Storm does by default."""
+"""Round-robin over all nodes, the default of Storm."""
 
 from sojourn.decide.place.base import PlacementRequest
 from sojourn.decide.plan import Placement
@@ -8,10 +8,10 @@ __all__ = ["place"]
 
 
 def place(request: PlacementRequest, /) -> Placement:
-    """Return the processors of each operator on the nodes in turn.
+    """Return the processors of each operator, round-robin over the nodes.
 
-    Each operator begins at another node, so those with one processor are not all on the first.
-    Another number of processors of one operator moves none of the others.
+    Each operator starts at the next node, so operators with one processor do not all share the
+    first. A change of one operator moves no processors of the others.
 
     >>> from sojourn.decide.plan import Node
     >>> nodes = [Node("node-1"), Node("node-2")]
