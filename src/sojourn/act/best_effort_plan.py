@@ -1,7 +1,7 @@
-"""The allocation that a load calls for: there is one for any load.
+"""The best possible allocation for any load.
 
-A plan may be impossible, but a running application needs processors: the allocation is then
-the closest one, and a note says what it does not reach.
+A goal may be impossible, but a running application needs processors in any case. The result is
+then the closest allocation, with a note that states the part of the goal that is missed.
 """
 
 from collections.abc import Mapping
@@ -30,16 +30,16 @@ from sojourn.topology import Topology
 
 __all__ = ["Aim", "Goal", "aim"]
 
-# Where no number of processors meets the target, this multiple of the best is aimed at.
+# If no number of processors meets the target, plan for this multiple of the best latency.
 _NEAR = 1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What processors are for: a target with as few as possible, or the best use of all.
+    """The objective: a target with the fewest processors, or the best use of all.
 
-    Without a target all of *most* are used (DRS's optimisation 6), with one the fewest that
-    meet it, at most *most* (optimisation 8).
+    Without a target, all of *most* are used (DRS's optimisation 6); with one, the fewest that
+    meet it, up to *most* (optimisation 8).
 
     >>> print(Goal(target=Target("p95", 1.0), most=22))
     p95 ≤ 1 s with at most 22 processors
@@ -60,9 +60,9 @@ class Goal:
         return " with at most ".join(str(part) for part in (self.target, most) if part)
 
     def allows(self, allocation: Mapping[str, int]) -> bool:
-        """Tell whether *allocation* is within the limit.
+        """Return whether an *allocation* other than the planned one is within the limits.
 
-        With *nodes* only what was planned is: it uses them whole.
+        With *nodes* none is: a plan uses whole nodes.
         """
         within = self.most is None or sum(allocation.values()) <= self.most
         return within and self.nodes is None
@@ -70,11 +70,13 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """Processors per operator; *error* and *note* say what they do not reach, if anything."""
+    """Processors per operator, and the reason if they do not reach the goal."""
 
     allocation: dict[str, int]
     note: str = ""
+    """Text for the part of the goal that is missed; empty if it is reached."""
     error: CannotBeDone | None = None
+    """The error that prevented the plan."""
 
 
 def aim(
@@ -85,20 +87,20 @@ def aim(
     asked: Target | None = None,
     lowest_s: float = inf,
 ) -> Aim:
-    """Return the allocation that *goal* calls for, or what comes closest.
+    """Return the allocation that reaches *goal*, or the closest one.
 
-    *needs* are processors that operators need at least, to clear a backlog. Notes name the
-    target that was *asked* for, where that of the goal is stricter to be on the safe side, and
-    the lowest latency measured, *lowest_s*, where the floor of the model is above it.
+    *needs* is the minimum of processors that clears a backlog. Notes name the target *asked*
+    for, because the target of the goal may be stricter for safety, and the lowest measured
+    latency, *lowest_s*, if it is below the floor of the model.
 
-    Where the goal cannot be reached:
+    If the goal cannot be reached:
 
-    - `max_processors` of an operator is too low to keep up: it gets that many
-    - one key of an operator is too much to keep up: it gets one for the key, and what the
-      others need
+    - `max_processors` of an operator is too low to keep up: it gets the maximum
+    - one key of an operator cannot be served: it gets one processor for the key, and those
+      that the other keys need
     - *most* processors do not keep up: they are shared in proportion to need
     - *most* processors do not meet the target: all of them are used
-    - no number meets the target: the fewest within 10 % of the best possible
+    - no number meets the target: the fewest within 10 % of the best latency
     - the cores do not keep up: the plan for enough cores
     """
     try:
@@ -115,7 +117,7 @@ def aim(
 
 
 def _with_needs(topology: Topology, needs: Mapping[str, int]) -> Topology:
-    """Return *topology* with `min_processors` at what operators need, within their bounds."""
+    """Return *topology* with `min_processors` raised to *needs*, within the bounds."""
     least = {o.name: max(o.min_processors, needs.get(o.name, 1)) for o in topology.operators}
     return topology.with_operators(
         *(
@@ -144,8 +146,8 @@ def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
 def _closest(
     topology: Topology, goal: Goal, needs: Mapping[str, int], error: CannotBeDone
 ) -> dict[str, int]:
-    """Return the allocation for what *error* leaves possible."""
-    target = goal.target or Target("mean", 1.0)  # only a target can be out of reach
+    """Return the allocation for a goal relaxed according to *error*."""
+    target = goal.target or Target("mean", 1.0)  # unused: only a target can be out of reach
     match error:
         case BoundTooLow():
             return _unbound(topology, goal, needs, error.operator)
@@ -165,7 +167,7 @@ def _closest(
             goal = replace(goal, target=replace(target, seconds=best_s * _NEAR))
         case TooFewCores():
             topology = replace(topology, cores=None)
-        case EndlessLoop():  # its percentiles cannot be worked out; its mean can
+        case EndlessLoop():  # its mean can be computed, its percentiles cannot
             goal = replace(goal, target=replace(target, statistic="mean"))
         case _:
             raise error
@@ -175,7 +177,7 @@ def _closest(
 def _unbound(
     topology: Topology, goal: Goal, needs: Mapping[str, int], name: str
 ) -> dict[str, int]:
-    """Return the plan without the operator's bound, and then apply the bound."""
+    """Return the plan without the operator's `max_processors`, cut down to it afterwards."""
     operator = topology.operator[name]
     unbound = topology.with_operators(replace(operator, max_processors=None))
     allocation = aim(unbound, goal, needs).allocation
@@ -186,9 +188,9 @@ def _unbound(
 def _beside_key(
     topology: Topology, goal: Goal, needs: Mapping[str, int], name: str
 ) -> dict[str, int]:
-    """Return the plan with one processor for the hottest key, which it keeps busy.
+    """Return the plan with one processor, always busy, for the hottest key.
 
-    The other records have their part of those that all would have without the bound.
+    The other keys get their share of the processors that a plan without this key has.
     """
     operator = topology.operator[name]
     without = topology.with_operators(replace(operator, hottest_key=0.0))
@@ -199,7 +201,7 @@ def _beside_key(
 
 
 def _note(error: CannotBeDone, target: Target | None, asked: Target | None) -> str:
-    # the goal is stricter than what was asked for, to be on the safe side
+    # for safety, the target of the goal may be stricter than the one asked for
     reliably = "reliably " if target != asked else ""
     match error:
         case TargetBelowFloor(hot=hot) if hot:

@@ -1,4 +1,4 @@
-"""The choice of a policy by name, with texts for its options."""
+"""A policy chosen by name, with the texts of its options parsed."""
 
 import re
 from collections import defaultdict
@@ -15,16 +15,17 @@ __all__ = ["PolicyChoice", "Setting", "read_choice", "read_choices", "read_setti
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The text of an option of a policy; *source* is where it was given."""
+    """An option of a policy with its value as text."""
 
     source: str
+    """Where it was given, for error messages."""
     option: str
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChoice:
-    """The name of a policy, and its settings."""
+    """The name of a policy and its settings, not yet validated."""
 
     name: str
     settings: tuple[Setting, ...] = ()
@@ -37,9 +38,9 @@ class PolicyChoice:
         every_s: float | None = None,
         pauses: bool = True,
     ) -> tuple[Policy, str]:
-        """Return the policy, and a line with its name, goal and options that are not default.
+        """Return the policy, and a line with its name, goal and changed options.
 
-        Raise a `BadInput` that names an unknown option or a bad value.
+        Raise `BadInput` for an unknown option or an invalid value.
 
         >>> read_choice("drs:forecast=yes").made(Target("p95", 3.0), 20)[1]
         'drs, p95 ≤ 3 s, at most 20 processors, forecast=yes'
@@ -78,7 +79,7 @@ class PolicyChoice:
 
 
 def read_choices(text: str | None) -> dict[str, PolicyChoice]:
-    """Return the policies in `drs,threshold:utilisation=0.6`; all of them for None.
+    """Parse policies such as `drs,threshold:utilisation=0.6`; None means all policies.
 
     >>> list(read_choices("ds2, drs,ds2"))
     ['ds2', 'drs']
@@ -90,7 +91,7 @@ def read_choices(text: str | None) -> dict[str, PolicyChoice]:
 
 
 def read_choice(text: str) -> PolicyChoice:
-    """Return the policy in `threshold:utilisation=0.6:tolerance=0.2`.
+    """Parse a policy such as `threshold:utilisation=0.6:tolerance=0.2`.
 
     >>> read_choice("ours.policies:calm:patience_s=3s").name
     'ours.policies:calm'
@@ -101,7 +102,7 @@ def read_choice(text: str) -> PolicyChoice:
 
 
 def read_setting(source: str, text: str) -> Setting:
-    """Return the setting in `margin=0.2`."""
+    """Parse a setting such as `margin=0.2`; *source* is named in errors."""
     option, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not option or not value:
         raise BadInput(

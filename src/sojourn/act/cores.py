@@ -1,7 +1,7 @@
-"""Where the cores are the limit: no processor is added that would find no core.
+"""The limit of cores: no processors are added that would have no core to run on.
 
-A processor that computes needs a core. When all cores are busy, one more only takes time from
-the others. A processor that mostly waits for something else still helps.
+A processor that computes needs a core. When all cores are busy, another one only takes CPU time
+from the rest. A processor that mostly waits, for I/O for example, still helps.
 """
 
 from collections.abc import Mapping
@@ -15,24 +15,25 @@ from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["within_cores"]
 
-# The part of the cores at which they are full: service times are many times as long there.
+# Predicted utilisation at which cores are full: service times are many times as long there.
 _FULL = 0.95
-# The same for all that runs on the machine, and the observations in a row that it takes: a
-# single one may be a compiler, or a log that is rotated.
+# The same for the measured utilisation of the machine, and the number of consecutive
+# observations required: a single one may be a compiler, or log rotation.
 _BUSY, _IN_A_ROW = 0.97, 2
-# From this part of the service time on, an operator computes more than it waits.
+# CPU time over service time above which an operator computes rather than waits.
 _COMPUTES = 0.5
 
 
 def within_cores(
     wish: Wish, knowledge: Knowledge, topology: Topology, error: CannotBeDone | None = None
 ) -> Wish:
-    """Return *wish* without processors for operators that compute, if cores are busy.
+    """Return *wish* without more processors for operators that compute, if cores are busy.
 
-    They are busy with the load of *topology*, for which it was decided, or with what else
-    runs on the machine, or on all nodes of a cluster. Processors that were to be moved for them
-    stay. Where nothing is known of cores, or nodes come for the wish that have some, it is
-    returned as it is. Its reason may include *error*, which says what the plan does not reach.
+    Cores are busy with the load of *topology*, for which the wish was made, or with other
+    processes of the machine or of all nodes. Processors that would have moved to these
+    operators stay. The wish is returned unchanged if cores are not known, or if it adds nodes
+    with cores of their own. *error* is the reason why the plan misses its goal; it is not
+    repeated if the reason of the wish includes it.
     """
     before = knowledge.allocation
     after = {n: _runs(topology.operator[n], before[n], k) for n, k in wish.allocation.items()}
@@ -42,26 +43,26 @@ def within_cores(
         return wish
     kept = _kept(wish, before, after)
     same = kept == before
-    # the reason names the allocation that there will be
+    # the reason must name the resulting allocation
     told = wish.reason.replace(
         f": {allocation_text(wish.allocation)}", "" if same else f": {allocation_text(kept)}"
     )
     reason = f"{told}, but {full}; more processors for {', '.join(idle)} would not run"
-    if not (isinstance(error, TooFewCores) and str(error) in reason):  # which says it too
+    if not (isinstance(error, TooFewCores) and str(error) in reason):  # which has this advice
         reason = f"{reason}; only more cores or less load will help"
     # the prediction was for another allocation
     return replace(wish, allocation=kept, reason=reason, expected=None)
 
 
 def _runs(operator: Operator, before: int, after: int) -> int:
-    """Return the processors of an operator without those that would find no core."""
+    """Return the processors of an operator without additional ones that would have no core."""
     if after <= before or (operator.cpu_s or 0.0) <= _COMPUTES * operator.service_s:
         return after
     return max(before, min(operator.min_processors, after))
 
 
 def _kept(wish: Wish, before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return *after* with processors back where they were to be taken from, one for one."""
+    """Return *after* with the spare processors back at operators that would have lost some."""
     kept = dict(after)
     spare = sum(wish.allocation.values()) - sum(after.values())
     for name, k in before.items():
@@ -72,7 +73,7 @@ def _kept(wish: Wish, before: Mapping[str, int], after: Mapping[str, int]) -> di
 
 
 def _brings_nodes(wish: Wish, topology: Topology) -> bool:
-    """Tell whether nodes come for the processors of *wish*, with cores of their own."""
+    """Return whether *wish* adds nodes, which have cores of their own."""
     cores = topology.cores
     if not isinstance(cores, NodeCores):
         return False
@@ -80,7 +81,7 @@ def _brings_nodes(wish: Wish, topology: Topology) -> bool:
 
 
 def _full(knowledge: Knowledge, topology: Topology) -> str:
-    """Return which cores are busy; empty where some are free, or none are known."""
+    """Return the text for busy cores; empty if some are free, or they are not known."""
     shared = computing(topology)
     if shared is not None and shared.demand >= _FULL * shared.cores:
         return _text(shared.cores, shared.demand)

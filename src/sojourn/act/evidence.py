@@ -1,9 +1,9 @@
-"""The latency that was reached: a lower time than the model thinks possible is possible.
+"""Measured latency as evidence against the floor of the model.
 
-The model knows service times by their mean and variance alone. If few records take very long
-and all others nearly the same time, the gamma distribution with that variance has percentiles
-several times those of the records: with 2 % of 0.2 s among records of 0.02 s its p95 is 0.074 s
-instead of 0.02 s.
+The model knows only the mean and variance of service times. If few records take very long and
+all others nearly the same time, the gamma distribution with that variance overestimates
+percentiles several times: with 2 % of 0.2 s among records of 0.02 s its p95 is 0.074 s instead
+of 0.02 s. A latency that was measured is possible, whatever the model says.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,20 +16,21 @@ from sojourn.model.network import PERCENTILES
 
 __all__ = ["lowest_s", "not_reached"]
 
-# The observations that count: service times may change.
+# Only the latest observations count, because service times may change.
 _LATELY = 60
-# Standard errors that chance may add. Latencies of successive roots are correlated, so errors
-# are taken for twice as large.
+# Standard errors of the upper bound. Latencies of successive roots are correlated, so errors
+# are assumed to be twice as large.
 _SURELY = 2 * 2.0
-# The fewest roots for a mean. A percentile takes so many that chance adds no more than half of
-# the roots that may be later than it.
+# The fewest roots for a mean. For a percentile, `_roots` requires enough of them that the error
+# is at most half of the part beyond the percentile.
 _LEAST_ROOTS = 200
 
 
 def lowest_s(observations: Sequence[Observation], statistic: str) -> float:
-    """Return the lowest *statistic* measured lately, with what chance adds; inf if unknown.
+    """Return an upper bound of the lowest *statistic* measured lately; inf if unknown.
 
-    Whatever the processors were: with as many, records of this kind can be as fast.
+    The number of processors at that time does not matter: with as many, this latency is
+    possible.
     """
     usable = [o for o in observations[-_LATELY:] if o.usable and not o.warming]
     blocks = _blocks(usable, _roots(statistic))
@@ -37,7 +38,7 @@ def lowest_s(observations: Sequence[Observation], statistic: str) -> float:
 
 
 def not_reached(target: Target | None, lowest: float) -> str:
-    """Return what is known of a *target* below the *lowest* latency measured.
+    """Return the note for a *target* below the *lowest* measured latency.
 
     >>> not_reached(Target("p95", 0.03), 0.0417)
     'p95 ≤ 0.03 s may be out of reach: the lowest that was measured is 0.0417 s'
@@ -53,7 +54,7 @@ def _roots(statistic: str) -> int:
 
 
 def _blocks(observations: Sequence[Observation], roots: int) -> Iterator[list[Observation]]:
-    """Yield successive observations that have as many *roots*, the last ones first."""
+    """Yield blocks of successive observations with at least *roots* roots, the latest first."""
     block: list[Observation] = []
     for observation in reversed(observations):
         block.append(observation)

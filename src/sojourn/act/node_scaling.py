@@ -1,4 +1,4 @@
-"""When to ask for nodes and when to give one back: as many as the processors need."""
+"""Node scaling: when to request nodes for the processors, and when to release one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from sojourn.measure.node_costs import NodeCosts
 
 __all__ = ["NodeBounds", "node_plan"]
 
-# A node is kept for at least this time: to get one again takes much longer than to keep it.
+# Minimum time before a node is released, because getting one again is slow.
 _CALM_S = 60.0
-# The part of the time in which nodes may be missing, as for pauses of changes.
+# Maximum part of the time in which nodes may be missing, as for pauses of changes.
 _DISTURBED = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeBounds:
-    """How many nodes there may be, and how many processors each should have.
+    """Minimum and maximum number of nodes, and the processors on each.
 
     >>> bounds = NodeBounds(least=1, most=4, processors=6)
     >>> [bounds.holding(processors) for processors in (1, 6, 7, 100)]
@@ -28,12 +28,12 @@ class NodeBounds:
 
     least: int = 1
     most: int | None = None
-    """Without it nodes are used as they are: none is asked for or given back."""
+    """If None, nodes are fixed: none is requested or released."""
     processors: int = 1
     """Processors on each node."""
     calm_s: float | None = None
-    """A node is given back when fewer were enough for this time; by default for a minute, or
-    longer where nodes take long to come."""
+    """Time for which fewer nodes must be enough before one is released; by default a minute, or
+    longer if nodes take long to start."""
 
     def __post_init__(self) -> None:
         for what, number in (("nodes", self.least), ("processors per node", self.processors)):
@@ -48,11 +48,11 @@ class NodeBounds:
             )
 
     def at_least(self, number: int) -> Self:
-        """Return these bounds with a minimum of *number*, if theirs is lower."""
+        """Return these bounds with the minimum raised to *number*."""
         return self if number <= self.least else replace(self, least=number)
 
     def holding(self, processors: int) -> int:
-        """Return the fewest nodes that have so many processors, within the bounds."""
+        """Return the fewest nodes for *processors*, within the bounds."""
         needed = max(self.least, -(-processors // self.processors))
         return needed if self.most is None else min(self.most, needed)
 
@@ -64,13 +64,13 @@ def node_plan(
     bounds: NodeBounds,
     at_s: float,
 ) -> tuple[NodePlan | None, NodeNeed]:
-    """Return the nodes that there should be for *processors*, and what to remember of it.
+    """Return the node plan for *processors*, and since when more or fewer nodes are needed.
 
-    More are asked for at once, or after a twentieth of the time that a node takes to come: a
-    need that is over by then is not worth one. One is given back when fewer were enough for as
-    long as it should be away (`NodeCosts.away_s`), at least a minute, or for `calm_s` of the
-    bounds if that is given; the next one goes after the same time again. Nodes that read from
-    outside go last: they have to end what they read first.
+    More nodes are requested when the need has lasted for a twentieth of the time that a node
+    takes to start (immediately, if that time is not known): a shorter need is not worth a node.
+    A node is released when fewer were enough for `NodeCosts.away_s`, at least a minute, or for
+    `calm_s` of the bounds; the next one only after the same time again. Nodes that read from
+    sources are released last, because they must finish reading first.
     """
     if bounds.most is None:
         return None, NodeNeed()
@@ -98,7 +98,7 @@ def node_plan(
 
 
 def _without_gone(before: NodePlan | None, nodes: Sequence[Node]) -> NodePlan | None:
-    """Return the plan without nodes that were given back and are gone."""
+    """Return the plan without released nodes that have left."""
     names = {node.name for node in nodes}
     if before is None or names.issuperset(before.given_back):
         return before

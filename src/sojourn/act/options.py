@@ -1,8 +1,8 @@
-"""The options of a policy: the fields of its frozen dataclass that have a description.
+"""Options of a policy: the annotated fields of its frozen dataclass.
 
     margin: Annotated[float, "extra load to plan for, as a fraction"] = 0.15
 
-is an option. Fields of nested dataclasses are options too.
+is an option; the string is its meaning. Fields of nested dataclasses are options too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ _YES_NO = {"yes": True, "true": True, "on": True, "no": False, "false": False, "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A field that users may set: its type, meaning, default and current value."""
+    """A field that users can set: its type, meaning, default and current value."""
 
     name: str
     type: Any
@@ -74,7 +74,7 @@ def options(record: object) -> dict[str, Option]:
 def with_options(record: Record, values: Mapping[str, object]) -> Record:
     """Return the policy with new *values* of options.
 
-    All are set at once, because some are only valid together.
+    Each dataclass gets all of its values in one step, because some are only valid together.
 
     >>> from sojourn.act.policy.ds2 import Ds2
     >>> with_options(Ds2(), {"warm_up": 3}).warm_up
@@ -97,16 +97,16 @@ def _default(field: Field[Any]) -> object:
 
 
 class _Kind(NamedTuple):
-    """How values of a type are described, and parsed."""
+    """Description and parser of the values of a type."""
 
     text: str
     read: Callable[[str], object]
 
 
 def read_value(option: Option, texts: Sequence[str]) -> object:
-    """Return the value in *texts*: one text, or several if the option is a tuple.
+    """Parse the value of an option from *texts*: one text, or several for a tuple.
 
-    Raise a `BadInput` that says what to write.
+    Raise `BadInput` if a text is not valid.
 
     >>> delay = Option(name="delay_s", type=float, meaning="", default=9.0, value=9.0)
     >>> read_value(delay, ["500ms"]), read_value(delay, ["3"])
@@ -120,7 +120,7 @@ def read_value(option: Option, texts: Sequence[str]) -> object:
 
 
 def value_text(option: Option, value: object) -> str:
-    """Return a value as it is written on the command line.
+    """Return the text of a value for the command line.
 
     >>> value_text(Option(name="t_s", type=float, meaning="", default=1.0, value=1.0), 0.5)
     '0.5s'
@@ -137,7 +137,7 @@ def value_text(option: Option, value: object) -> str:
 
 
 def kind_text(option: Option) -> str:
-    """Return what values of an option look like.
+    """Return a placeholder for the values of an option, for help texts.
 
     >>> kind_text(Option(name="t_s", type=float | None, meaning="", default=None, value=None))
     'TIME|none'

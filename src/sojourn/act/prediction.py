@@ -1,4 +1,4 @@
-"""What the model says of an allocation."""
+"""Predictions for an allocation that may not keep up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,28 +13,30 @@ __all__ = ["Outlook", "figures", "floor_s"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What an allocation would do: the statistic asked for, the mean, times at operators."""
+    """The predicted latency of an allocation."""
 
     seconds: float
+    """The requested statistic."""
     mean_s: float
     sojourns_s: Mapping[str, float]
+    """Mean sojourn time at each operator."""
 
 
 def figures(
     topology: Topology, allocation: Mapping[str, int], *, model: str, statistic: str
 ) -> Outlook | None:
-    """Return what *allocation* would do; None where it does not keep up."""
+    """Return the prediction for *allocation*, or None if it does not keep up."""
     try:
         operators = operator_figures(topology, allocation, stations(topology, model))
         mean = seconds = mean_s(topology, allocation, model=model)
-        if statistic != "mean":  # a percentile takes some ten times as long to work out
+        if statistic != "mean":  # a percentile takes about ten times as long to compute
             seconds = predict(topology, allocation, model=model).percentiles_s[statistic]
     except (UnstableStation, HotKey, TooFewCores, EndlessLoop):
         return None
     return Outlook(
         seconds=seconds,
         mean_s=mean,
-        # the way there is measured as a part of the wait
+        # with the transfer, because measured waits include it
         sojourns_s={
             name: o.transfer_s + o.wait_s + o.service_s for name, o in operators.items()
         },
@@ -42,7 +44,8 @@ def figures(
 
 
 def floor_s(topology: Topology, *, model: str, statistic: str) -> float:
-    """Return what the statistic is when nothing waits."""
+    """Return the statistic with practically unlimited processors; inf if that fails."""
+    # square-root staffing with a wide margin, so that nothing waits for a processor
     plenty = {
         name: load.min_processors + ceil(10 * sqrt(load.erlangs)) + 10
         for name, load in topology.loads.items()

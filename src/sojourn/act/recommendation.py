@@ -1,7 +1,7 @@
-"""What policies share: measured demand, decisions to hold or change, earlier recommendations.
+"""Parts that policies share: measured demand, wishes to hold or change, past recommendations.
 
-A policy recommends its decision's `wanted`, carried out or not. The loop remembers decisions,
-so a policy without state of its own can look back on its recommendations.
+The recommendation of a policy is the `wanted` of its wish, whether it is carried out or not.
+The loop keeps decisions, so a policy without state can look up its earlier recommendations.
 """
 
 from collections.abc import Mapping
@@ -40,20 +40,20 @@ class Demand:
 
     @property
     def processors(self) -> dict[str, float]:
-        """The processors that it keeps busy, as fractions."""
+        """The processors that this demand keeps busy, as fractions."""
         return {name: per_s * self.service_s[name] for name, per_s in self.per_s.items()}
 
 
 def demand(topology: Topology, seen: Observation) -> Demand:
-    """Return what was *seen*, flowing from outside through all operators.
+    """Return the demand that the observed arrivals from outside cause at all operators.
 
-    As published, these policies use the service times of what they look at alone. Rates
-    solve the traffic equations: behind an operator that cannot keep up, others do not look
-    idle, and loops are covered.
+    As published, these policies use only service times of the current observation. Rates are
+    the solution of the traffic equations: loops are covered, and operators downstream of one
+    that cannot keep up do not look idle.
     """
     topology = measured(topology, seen)
     running = {name: operator.running for name, operator in seen.operators.items()}
-    # service times as cores are shared now: these policies know nothing of cores
+    # service times include the current sharing of cores, which these policies do not model
     shared = slowed(topology, running)
     return Demand(
         per_s=topology.rates,
@@ -63,7 +63,7 @@ def demand(topology: Topology, seen: Observation) -> Demand:
 
 
 def whole(processors: float) -> int:
-    """Return *processors* rounded up, at most the most that a plan may have.
+    """Return *processors* rounded up, limited to the maximum of a plan.
 
     >>> whole(2.5), whole(float("inf"))
     (3, 10000000)
@@ -72,7 +72,7 @@ def whole(processors: float) -> int:
 
 
 def listed(values: Mapping[str, float]) -> str:
-    """Return names with their numbers.
+    """Return names and values as text.
 
     >>> listed({"extract": 6.5, "match": 7.15})
     'extract 6.5, match 7.15'
@@ -81,7 +81,7 @@ def listed(values: Mapping[str, float]) -> str:
 
 
 def held(knowledge: Knowledge) -> Wish:
-    """Return the wish to hold, where nothing usable was seen or it has just started."""
+    """Return the wish to hold while measurements are unusable or the application warms up."""
     seen = knowledge.seen
     reason = "no observation yet" if seen is None else seen.reason
     reason = f"measurements are not usable: {reason}"
@@ -94,22 +94,22 @@ def held(knowledge: Knowledge) -> Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommended:
-    """What a policy recommends now, and the decisions that it can make of it.
-
-    *wanted* is within the bounds of operators; *most* applies to what is done.
-    """
+    """The current recommendation of a policy, and the wishes that can follow from it."""
 
     knowledge: Knowledge
     wanted: Mapping[str, int]
+    """The recommended allocation, within the bounds of operators."""
     offered: Mapping[str, float]
+    """Processors of each operator that the load keeps busy."""
     most: int | None
+    """Limit of all processors; it applies to changes, not to recommendations."""
 
     def hold(self, reason: str) -> Wish:
-        """Return that nothing is changed."""
+        """Return the wish to change nothing, for this *reason*."""
         return self._wish(self.knowledge.allocation, reason)
 
     def change(self, after: Mapping[str, int], reason: str) -> Wish:
-        """Return the change to *after*, or the closest within *most*; the reason names it."""
+        """Return the wish for *after*, limited to *most*; the reason names the allocation."""
         topology = self.knowledge.topology
         within = bounded(topology, after, self.most)
         reason = f"{reason}: {allocation_text(within)}"
@@ -122,7 +122,7 @@ class Recommended:
 
 
 def recommended(knowledge: Knowledge, since_s: float) -> list[Decision]:
-    """Return the decisions from *since_s* on that recommended something, newest first."""
+    """Return the decisions since *since_s* that have a recommendation, newest first."""
     return [
         episode.decision
         for episode in reversed(knowledge.episodes)
@@ -131,11 +131,11 @@ def recommended(knowledge: Knowledge, since_s: float) -> list[Decision]:
 
 
 def ration(topology: Topology, needs: Mapping[str, float], processors: int) -> dict[str, int]:
-    """Return *processors* shared so that the smallest part of any need that is met is largest.
+    """Return *processors* distributed so that the smallest ratio to its need is maximal.
 
     *needs* are fractions of processors. The slowest operator limits the application, so each
-    processor goes there. Bounds of operators are kept; where their `min_processors` are more
-    than there are, each operator starts from 1.
+    processor goes to the operator with the smallest ratio. Bounds of operators are kept, except
+    that each operator starts from 1 if there are too few for all `min_processors`.
 
     >>> from sojourn.topology import Arrival, Operator
     >>> two = Topology(
@@ -170,7 +170,7 @@ def ration(topology: Topology, needs: Mapping[str, float], processors: int) -> d
 def bounded(
     topology: Topology, allocation: Mapping[str, float], most: int | None = None
 ) -> dict[str, int]:
-    """Return *allocation* within the bounds of each operator, and of *most* in all."""
+    """Return *allocation* within the bounds of each operator, and *most* in total."""
     within = {}
     for operator in topology.operators:
         wanted = max(int(allocation[operator.name]), operator.min_processors, 1)

@@ -1,8 +1,8 @@
-"""Stalled operators: records wait, processors are idle, and none is done.
+"""Stalled operators: records wait, processors are idle, and no record is processed.
 
 Something before the operator fails, for example the connection from executors to the brokers.
-A processor more would be idle as well, and the next start would begin with it, so a stalled
-operator keeps the processors that it has until records are done again.
+More processors would be idle as well, and a restart would resume with them, so a stalled
+operator keeps its processors until records are processed again.
 """
 
 from collections.abc import Collection
@@ -16,10 +16,10 @@ __all__ = ["stalled", "unless_stalled"]
 
 
 def stalled(topology: Topology, seen: Observation) -> tuple[str, ...]:
-    """Return the operators that did nothing with idle processors although records wait.
+    """Return the operators that processed nothing with idle processors while records wait.
 
-    An idle operator behind a stalled one counts, too: whatever it needs does not reach it.
-    Where engines do not tell how many processors are at work, no operator counts.
+    Idle operators downstream of a stalled one are stalled too: no records reach them. If the
+    engine does not report how many processors are at work, no operator is stalled.
     """
     if not seen.usable:
         return ()
@@ -34,10 +34,11 @@ def stalled(topology: Topology, seen: Observation) -> tuple[str, ...]:
 
 
 def unless_stalled(wish: Wish, knowledge: Knowledge) -> Wish:
-    """Return *wish* with stalled operators as they are; others may change.
+    """Return *wish* with stalled operators unchanged; others may change.
 
-    Nothing changes where that would take more processors than there are and were wished for.
-    What was wanted is not remembered: it follows from records that were not served.
+    Nothing changes if the result would have more processors than both the wish and the current
+    allocation. The recommendation is dropped, because it is based on records that were not
+    served.
     """
     before, seen = knowledge.allocation, knowledge.seen
     stuck = () if seen is None or seen.warming else stalled(knowledge.topology, seen)
@@ -48,7 +49,7 @@ def unless_stalled(wish: Wish, knowledge: Knowledge) -> Wish:
     reason = _reason(stuck)
     if after == before or sum(after.values()) > most:
         after = dict(before)
-    else:  # the reason names the allocation that there will be
+    else:  # the reason must name the resulting allocation
         told = wish.reason.replace(allocation_text(wish.allocation), allocation_text(after))
         reason = f"{told}; {reason}"
     return replace(wish, allocation=after, reason=reason, wanted=None, expected=None)

@@ -1,4 +1,7 @@
-"""Policies: when a running application is changed, and to what. One file each."""
+"""Policies: strategies that decide when and how to scale a running application.
+
+Each is in a file of its own.
+"""
 
 from types import ModuleType
 from typing import Any, cast
@@ -30,11 +33,11 @@ def policy(
     every_s: float | None = None,
     pauses: bool = True,
 ) -> Policy:
-    """Return the policy called *name* with its defaults, or one from outside: `ours.calm:Calm`.
+    """Return the policy *name* with its defaults, or an external one: `ours.calm:Calm`.
 
-    Outside it is what makes a policy of `PolicyContext`, or a module in which that is called
-    `policy`. Raise `UnknownName` if there is none of that name, and a `BadInput` if it is no
-    policy.
+    An external policy is named by a class or function that takes a `PolicyContext`, or by a
+    module with a function `policy`. Raise `UnknownName` if it does not exist, and `BadInput`
+    if the result is not a policy.
     """
     found: Any = registry.find(__name__, "policy", name)
     make = getattr(found, "policy", None) if isinstance(found, ModuleType) else found

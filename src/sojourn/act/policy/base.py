@@ -1,7 +1,7 @@
-"""What a policy has to hold, and what it is made for.
+"""The Protocol of policies, and the context that they are created for.
 
-A policy is a frozen dataclass in a file of its own, and `policy(context)` in that file makes
-it. Its options are those of its fields that have a meaning (`sojourn.act.options`):
+A policy is a frozen dataclass in a file of its own, created by `policy(context)` in that file.
+Its options are the fields that are annotated with a meaning (`sojourn.act.options`):
 
     utilisation: Annotated[float, "target utilisation of processors"] = 0.7
 """
@@ -17,30 +17,28 @@ __all__ = ["Policy", "PolicyContext"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
-    """What a policy is made for; by it a policy may choose its defaults.
-
-    *most* is how many processors there may be. *every_s* is the time from one observation to
-    the next, where that is known, and *pauses* whether a change stops what it changes.
-    """
+    """The setting in which a policy runs; a policy may derive its defaults from it."""
 
     target: Target
     most: int | None = None
+    """The maximum number of processors."""
     every_s: float | None = None
+    """The time between two observations, if known."""
     pauses: bool = True
+    """Whether a change pauses the operators that it changes."""
 
 
 class Policy(Protocol):
     """Decides, from what is known, how many processors each operator has from now on.
 
-    - It is asked once for every observation, which is `knowledge.seen`, usable or not.
-    - Its reason is never empty: to change nothing, which is to wish for
-      `knowledge.allocation`, is explained like any other wish.
-    - Every operator gets at least one processor, and its bounds are kept.
-    - Where the observation is not usable it changes nothing, and its reason is that of the
-      observation.
-    - It is a function of what is known: it remembers nothing, and reads no clock.
-    - It raises nothing, whatever was measured.
+    - The loop calls it once for every observation, `knowledge.seen`, usable or not.
+    - Its reason must not be empty. To hold is to wish for `knowledge.allocation`, and needs a
+      reason like any other wish.
+    - Every operator must get at least one processor, within its bounds.
+    - If the observation is not usable it must hold, and give the reason of the observation.
+    - It is a pure function of the knowledge: it has no state, and reads no clock.
+    - It must not raise, whatever was measured.
     """
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return what there should be from now on."""
+        """Return the wanted allocation, and the reason for it."""

@@ -1,12 +1,12 @@
-"""DS2: as many processors as the rates call for (Kalavri et al., OSDI 2018).
+"""DS2: as many processors as the rates require (Kalavri et al., OSDI 2018).
 
-A processor's true rate is what it would serve if it never waited: one record per measured
-service time. Rates from outside flow through the topology, and each operator gets the
-processors that its target rate takes. Nothing is known of latency or of backlogs: what waits
-goes on waiting where the rates say that there is enough.
+The true rate of a processor is its rate if it never waited: one record per measured service
+time. Rates from outside are propagated through the topology, and each operator gets the
+processors that its target rate requires. DS2 considers neither latency nor backlog: a backlog
+remains if the rates require no more processors.
 
-The published controller visits operators in topological order, and so takes no loops. Here
-the traffic equations are solved instead, which comes to the same where there are none.
+The published controller visits operators in topological order, so it does not support loops.
+This one solves the traffic equations, which gives the same result for topologies without loops.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class Ds2:
             raise BadInput(f"ds2: target_rate_ratio is {ratio}; write 1 or more")
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return the processors that the rates call for, unless it is too soon to tell."""
+        """Return the processors that the rates require, unless a change was too recent."""
         seen, before = knowledge.seen, dict(knowledge.allocation)
         if seen is None or not seen.usable:
             return held(knowledge)
@@ -85,7 +85,7 @@ class Ds2:
             for episode in knowledge.episodes
             if episode.observation.usable and episode.decision.at_s > knowledge.changed_at_s
         ]
-        # What is forgotten was long ago.
+        # never wait for more episodes than the knowledge keeps
         wait = min(self.warm_up + self.activation - 1, knowledge.keep)
         if len(used) >= wait:
             return ""
@@ -104,5 +104,5 @@ def _shrinks(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
 
 
 def _ratio(seen: Observation) -> float:
-    """Return how many times as much arrives as completes; 1 where nothing does."""
+    """Return the ratio of arrivals to completions; 1 if nothing completes."""
     return seen.arrivals_per_s / seen.completed_per_s if seen.completed_per_s > 0 else 1.0

@@ -1,18 +1,20 @@
 """The autoscaler of Flink's Kubernetes operator: a target utilisation, lag, and patience.
 
-Rates from outside flow through the topology. An operator should have the processors for
+Rates from outside are propagated through the topology. An operator should have processors for
 
     lag / catch-up time + rate * restart time / catch-up time + rate / utilisation
 
-records per second. It moves only once an operator is out of its bounds: below what lag and
-rate take at the upper one (0.7 + 0.3, so the whole capacity), or above what they take, with a
-restart, at the lower one (0.7 - 0.3). Then all operators get what they should have. Fewer
-processors wait for an hour, and are then the most that were recommended in it.
+records per second. A change is triggered only by an operator that is out of its bounds: below
+the requirement of lag and rate at the upper one (0.7 + 0.3, so the whole capacity), or above
+their requirement, with a restart, at the lower one (0.7 - 0.3). Then all operators get their
+recommendation. Scaling down is delayed by an hour, and then uses the highest recommendation of
+that hour.
 
-It differs from the published one where it has to. Loops are solved instead of sorted. Rates
-are not rounded to whole records. What waits at any operator is lag: Flink holds sources back
-and so keeps all that waits in front of them, where here queues are inside. Busy processors
-are averaged. Memory, quotas, partitions and useless changes are not looked at.
+It differs from the original where it must. Rates with loops are solved as equations instead of
+in topological order. Rates are not rounded to whole records. The backlog at any operator is
+lag: in Flink, backpressure keeps the backlog in front of the sources, while here queues are
+between operators. Busy processors are averaged. Memory, quotas, partitions and ineffective
+scaling are not considered.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +43,7 @@ from sojourn.topology.traffic import rates
 
 __all__ = ["Flink", "policy"]
 
-# Times add up to those of the clock but for the last digits.
+# Sums of times differ from the clock by rounding.
 _ROUNDING_S = 1e-6
 
 
@@ -111,7 +113,7 @@ class Flink:
             )
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return what operators should have, once one of them is out of bounds."""
+        """Return the recommended processors if an operator is out of bounds, else hold."""
         if knowledge.seen is None or not knowledge.seen.usable:
             return held(knowledge)
         turn, before = _Turn(self, knowledge), dict(knowledge.allocation)
@@ -137,7 +139,7 @@ class Flink:
 
 
 class _Ask(NamedTuple):
-    """Processors that an operator should have, and whether it is out of its bounds."""
+    """The processors recommended for an operator at a time, and whether it is out of bounds."""
 
     at_s: float
     processors: int
@@ -145,9 +147,9 @@ class _Ask(NamedTuple):
 
 
 class _Turn:
-    """One evaluation: what the window shows, and what was asked for before.
+    """One evaluation: the averages over the window, and past recommendations.
 
-    *offered* are the processors busy with what arrives. No change is told before *ready_s*.
+    *offered* are the processors that the arrivals keep busy. Nothing changes before *ready_s*.
     """
 
     def __init__(self, settings: Flink, knowledge: Knowledge) -> None:
@@ -175,7 +177,7 @@ class _Turn:
         self._past = recommended(knowledge, self.ready_s - _ROUNDING_S)
 
     def right(self, name: str) -> int:
-        """Return the processors that an operator should have."""
+        """Return the processors that an operator should have, within the scaling limits."""
         settings, k = self._settings, self._knowledge.allocation[name]
         needed = self._lag[name] + self.offered[name] * (
             1 / settings.utilisation + self._restart
@@ -184,7 +186,7 @@ class _Turn:
         return min(max(whole(times * k), min(k, settings.fewest)), max(k, settings.largest))
 
     def asked(self, name: str, wanted: int) -> _Ask:
-        """Return what an operator is to have now: fewer only after a long time."""
+        """Return the processors for an operator now; fewer only after `scale_down_s`."""
         now_s, k = self._knowledge.at_s, self._knowledge.allocation[name]
         if wanted >= k:
             return _Ask(now_s, wanted, self._too_few(name))
@@ -196,7 +198,8 @@ class _Turn:
             len(fewer) > len(self._past)
             and len(self._knowledge.episodes) == self._knowledge.keep
         ):
-            # All that is remembered asked for fewer; what came before it is forgotten.
+            # The history is full and all of it asked for fewer: assume that earlier, forgotten
+            # recommendations did so too.
             first_s = self.ready_s
         since_s = now_s - self._settings.scale_down_s
         if first_s > since_s + _ROUNDING_S:
@@ -222,7 +225,7 @@ class _Turn:
 
 
 def _since(knowledge: Knowledge, since_s: float) -> Sequence[Observation]:
-    """Return the observations of the window; the last one where it is shorter than that."""
+    """Return the usable observations since a time, at least the last one."""
     usable = [observation for observation in knowledge.observations if observation.usable]
     return [o for o in usable if o.since_s >= since_s - _ROUNDING_S] or usable[-1:]
 
@@ -230,7 +233,7 @@ def _since(knowledge: Knowledge, since_s: float) -> Sequence[Observation]:
 def _observed_s(
     settings: Flink, service_s: float, processors: int, name: str, window: Sequence[Observation]
 ) -> float:
-    """Return the time of a record, by what was served if that is plainly less in a lag."""
+    """Return the service time; under lag, from the throughput if that is much lower."""
     served_per_s = [
         o.operators[name].served_per_s
         for o in window

@@ -1,4 +1,4 @@
-"""No autoscaling: what was started with stays."""
+"""No autoscaling: the initial allocation stays."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ __all__ = ["Static", "policy"]
 
 
 def policy(_context: PolicyContext, /) -> "Static":
-    """Return the policy."""
+    """Return the policy; it has no options."""
     return Static()
 
 
@@ -18,7 +18,7 @@ class Static:
     """Never changes the allocation."""
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return that nothing is done."""
+        """Return the wish to hold, with the reason if measurements are not usable."""
         seen = knowledge.observations[-1]
         unusable = "" if seen.usable else f"; measurements are not usable: {seen.reason}"
         return Wish(

@@ -1,8 +1,9 @@
 """A threshold on utilisation, per operator, as Kubernetes scales pods by their CPU.
 
-The defaults are those of its horizontal pod autoscaler (HPA), which is given the utilisation
-to aim at; guides say 0.5 to 0.8. Utilisation ends at 1 however much more arrives, so what is
-missing is not seen: such autoscalers climb to it in steps, and know of no backlog.
+The defaults are those of its horizontal pod autoscaler (HPA). Its target utilisation has no
+default; guides recommend 0.5 to 0.8. Utilisation saturates at 1 however much arrives, so it
+does not show how many processors are missing: such autoscalers approach the number in steps,
+and do not see a backlog.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from sojourn.measure.observation import Moments, Observation
 
 __all__ = ["Threshold", "policy"]
 
-# The mean of so many times is off by a tenth, which is what is tolerated.
+# The mean of this many samples has a standard error of a tenth, the default tolerance.
 _ENOUGH_SAMPLES = 100
 
 
@@ -51,7 +52,7 @@ class Threshold:
             raise BadInput(f"threshold: up_times is {self.up_times}; write 1 or more")
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return processors by how busy those are that there are."""
+        """Return the processors that bring utilisation back to its target."""
         seen, before = knowledge.seen, dict(knowledge.allocation)
         if seen is None or not seen.usable:
             return held(knowledge)
@@ -92,7 +93,7 @@ class Threshold:
         return after
 
     def _lately(self, knowledge: Knowledge) -> list[Mapping[str, int]]:
-        """Return what was wanted lately; what was started with counts as wanted."""
+        """Return recent recommendations; the initial allocation counts as one."""
         since_s = knowledge.at_s - self.down_s
         lately = [past.wish.wanted or {} for past in recommended(knowledge, since_s)]
         all_remembered = len(knowledge.episodes) < knowledge.keep
@@ -103,7 +104,7 @@ class Threshold:
         return lately
 
     def _grown_from(self, knowledge: Knowledge) -> Mapping[str, int]:
-        """Return the processors at the start of the period that growth is limited in."""
+        """Return the allocation at the start of the period in which growth is limited."""
         since_s = knowledge.at_s - self.up_period_s
         for episode in knowledge.episodes:
             if episode.cost is not None and episode.decision.at_s > since_s:
@@ -112,10 +113,10 @@ class Threshold:
 
 
 def _busy(observations: Sequence[Observation], name: str) -> float | None:
-    """Return the part of the time that processors were busy; None where nobody knows.
+    """Return the utilisation of an operator's processors; None if it is not known.
 
-    One record in many is timed here, where an operating system accounts for all of them. Of
-    few samples older ones are taken in, because their noise is not what is to be compared.
+    An operating system accounts for all CPU time, but Sojourn times only a sample of records.
+    If the samples are few, older ones are included to reduce their noise.
     """
     now, timed = observations[-1].operators[name], Moments()
     if now.utilisation is not None and now.samples >= _ENOUGH_SAMPLES:

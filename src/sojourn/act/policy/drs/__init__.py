@@ -1,13 +1,12 @@
-"""DRS: the fewest processors that keep a target, or the best use of a given number.
+"""DRS: the fewest processors that meet a target, or the best use of a given number.
 
-situation       the load now, what waits, what the model says of the processors there are
-correction      how far the model was off lately
-shortage        too slow                    -> more processors
-surplus         more than the load needs    -> fewer
-misallocation   as many, in the wrong place -> moved
-requirement     the plan for the load, with a margin: what the three of them compare with
-caution         when a change is worth its trouble
-decision        what is done, and what is expected of it
+load_estimate   the current load, backlogs, and the prediction for the current processors
+correction      the recent error of the model, and the target that compensates for it
+requirement     the plan for the load with a margin, with which the next two compare
+shortage        too slow: processors are added
+surplus         more than the load needs: processors are removed, or moved
+caution         whether a change is worth its cost
+decision        the wish, and its prediction
 """
 
 from sojourn.act.policy.drs.drs import Drs, policy

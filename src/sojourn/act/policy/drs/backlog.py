@@ -1,4 +1,4 @@
-"""Backlogs: queues longer than in balance, and the processors that clear them."""
+"""Backlogs: queues longer than in steady state, and the processors that clear them."""
 
 from collections.abc import Mapping, Sequence
 from math import floor
@@ -12,18 +12,18 @@ from sojourn.topology.traffic import rates
 
 __all__ = ["behind", "drain_needs", "falling_behind"]
 
-# A queue in balance exceeds this many times its mean once in a thousand times.
+# A queue in steady state exceeds this multiple of its mean with a probability of 0.001.
 _NOW_AND_THEN = 7.0
-# The part of the cores that records may use: closer to all of them, waits are unbounded.
+# Maximum utilisation of cores: waits grow without bound as it approaches 1.
 _MOST_OF_CORES = 0.95
-# The last observation is compared with the one before.
+# A trend compares the last two observations.
 _LATELY = 2
 
 
 def behind(
     topology: Topology, last: Observation, allocation: Mapping[str, int], model: str
 ) -> dict[str, float]:
-    """Return the operators with a longer queue than in balance, and by how many records."""
+    """Return the records in excess of steady state at each operator with a backlog."""
     waiting, models = {}, stations(topology, model)
     for name, load in topology.loads.items():
         ordinary = float(allocation[name])
@@ -41,7 +41,7 @@ def falling_behind(
     allocation: Mapping[str, int],
     model: str,
 ) -> bool:
-    """Tell whether a queue is longer than in balance, and growing."""
+    """Return whether an operator has a backlog that grows."""
     usable = [o for o in history if o.usable][-_LATELY:]
     waiting = behind(topology, usable[-1], allocation, model)
     return any(
@@ -56,8 +56,7 @@ def drain_needs(
 ) -> dict[str, int]:
     """Return the processors that serve the load and clear the backlog in *drain_s*.
 
-    The backlog counts at its operator and at all that it will be sent on to. It is cleared no
-    faster than there are cores for.
+    The backlog also loads the operators downstream. The cores limit how fast it is cleared.
     """
     entering = {name: waiting.get(name, 0.0) / drain_s for name in topology.operator}
     draining = rates(entering, topology.gains)
@@ -70,7 +69,7 @@ def drain_needs(
 
 
 def _runnable(topology: Topology, draining: Mapping[str, float]) -> float:
-    """Return the part of the records *draining* that there are cores for, beside the load."""
+    """Return the part of *draining* that the cores can serve in addition to the load."""
     computes = demand(topology, draining)
     cores = all_cores(topology)
     if cores is None or computes == 0:

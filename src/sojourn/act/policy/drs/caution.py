@@ -1,4 +1,4 @@
-"""When a change is worth its cost: time between changes, confirmation, no flapping."""
+"""Whether a change is worth its cost: time between changes, confirmation, no flapping."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from sojourn.topology import Topology
 
 __all__ = ["Caution"]
 
-# How many times the tolerance for chance: for the look that caused a change, which was
-# probably high by chance, and for each of the many later ones.
+# Multiples of the tolerance for chance. The observation that caused a change was probably high
+# by chance, so it gets more; later ones get a little more because there are many of them.
 _SELECTED, _LOOKED_AT = 2.0, 1.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caution:
-    """What it takes to change a running application.
+    """The conditions for a change of a running application.
 
-    Processors are added for *margin* more load than measured, or for one standard error of it
-    if that is more.
+    Processors are added for *margin* more load than measured, or for one standard error of the
+    load if that is more.
     """
 
     t_ra_s: Annotated[float, "minimum time between changes that are not urgent (T_ra)"] = 30.0
@@ -51,25 +51,25 @@ class Caution:
             raise BadInput(f"caution: confirm is {self.confirm}; write 1 or more")
 
     def given_for(self, uncertainty: float) -> float:
-        """Return the part by which the load may grow where processors are added."""
+        """Return the growth of the load, as a fraction, for which processors are added."""
         return min(1.0, max(self.margin, min(1.0, self.sigmas) * uncertainty))
 
     def kept_for(self, uncertainty: float) -> float:
-        """Return the part by which the load may grow where processors are kept."""
+        """Return the growth of the load, as a fraction, for which processors are kept."""
         return min(1.0, max(self.margin, self.sigmas * uncertainty))
 
     def busiest(self, knowledge: Knowledge, topology: Topology) -> float:
-        """Return the highest load of the last observations, as a multiple of this one."""
+        """Return the highest recent load, as a multiple of the load of *topology*."""
         lately = [o.arrivals_per_s for o in knowledge.observations if o.usable][-self.confirm :]
         return max(lately, default=0.0) / topology.arrivals_per_s
 
     def quiet_now(self, knowledge: Knowledge) -> str:
-        """Return the quiet hours that it is in; empty outside them."""
+        """Return the current quiet hours; empty outside them."""
         now_s = knowledge.midnight_s + knowledge.at_s
         return next((str(hours) for hours in self.quiet if hours.cover(now_s)), "")
 
     def too_soon(self, knowledge: Knowledge) -> str:
-        """Return why it is too soon for a change that is not urgent; empty if it is not."""
+        """Return why it is too soon for a non-urgent change; empty if it is not."""
         since_s = knowledge.at_s - knowledge.changed_at_s
         costly_s = knowledge.pause_s / self.disturbed
         if since_s < self.t_ra_s:
@@ -82,13 +82,18 @@ class Caution:
         return ""
 
     def pays(self, pause_s: float, gain_s: float) -> bool:
-        """Tell whether a gain outweighs a pause: roots in it wait for half of it on average."""
+        """Return whether a gain outweighs a pause.
+
+        The roots that arrive in the pause, in proportion to its length, wait for half of it on
+        average; the gain counts for *calm* times T_ra.
+        """
         return pause_s * pause_s / 2 <= gain_s * self.calm * self.t_ra_s
 
     def saves(self, knowledge: Knowledge, part: float) -> bool:
-        """Tell whether removing a part of all processors saves more than its pause costs.
+        """Return whether removing a part of all processors saves more than its pause costs.
 
-        The saving is expected to last as long as nothing has changed by now, at least *calm*.
+        The saving is expected to last for the time since the last change, at least for *calm*
+        times T_ra.
         """
         lasts_s = max(self.calm * self.t_ra_s, knowledge.at_s - knowledge.changed_at_s)
         return part * lasts_s >= self.price * knowledge.pause_s
@@ -96,9 +101,9 @@ class Caution:
     def confirmed(
         self, knowledge: Knowledge, wanted: Mapping[str, int]
     ) -> dict[str, int] | None:
-        """Return the most that the last observations wanted; None if there are too few.
+        """Return the maximum of the last recommendations; None if there are too few.
 
-        Those before the last change do not count: it was based on them.
+        Those before the last change do not count, because it was based on them.
         """
         before = [
             episode.decision.wish.wanted
@@ -113,9 +118,9 @@ class Caution:
     def undone(self, now: Situation, after: Mapping[str, int]) -> dict[str, int]:
         """Return the operators whose change to *after* would undo an earlier one at this load.
 
-        The value is the number of processors that the earlier change gave. Any change back
-        counts for *calm*; one to a number that was too few counts as long as it is
-        remembered. Changes for another goal do not count.
+        The value is the number of processors after the earlier change. A change back is an undo
+        within *calm* times T_ra; a change back to a number that was too few is one for as long
+        as the earlier change is remembered. Changes for another goal do not count.
         """
         knowledge, noise, goal = now.knowledge, now.offered_noise, str(now.goal)
         recent_s = knowledge.at_s - self.calm * self.t_ra_s
@@ -137,7 +142,7 @@ class Caution:
         return undone
 
     def _chance(self, decision: Decision, name: str, noise: Mapping[str, float]) -> float:
-        """Return the part by which the load may differ from then by chance."""
+        """Return the relative difference of load between then and now that chance explains."""
         return self.sigmas * sqrt(decision.wish.noise[name] ** 2 + noise[name] ** 2)
 
     def _unchanged(
@@ -148,9 +153,9 @@ class Caution:
         now: float,
         noise: Mapping[str, float],
     ) -> bool:
-        """Tell whether the load has been the same *since* a change, within chance.
+        """Return whether the load has been the same *since* a change, within chance.
 
-        The change may have been based on a single look, so later looks count too.
+        The change may be based on a single observation, so later ones count too.
         """
         later = [
             decision
@@ -162,7 +167,7 @@ class Caution:
             <= max(self.margin, times * self._chance(decision, name, noise))
             * max(now, decision.wish.offered[name])
             for decision in later
-            # the look that caused the change was high by chance, so it may differ more
+            # the observation that caused the change may differ more
             for times in (_SELECTED if decision is since else _LOOKED_AT,)
         )
 
@@ -170,7 +175,7 @@ class Caution:
 def _changes_back(
     knowledge: Knowledge, name: str, k: int
 ) -> Iterator[tuple[Decision, int, int]]:
-    """Yield changes of an operator in the other direction: decision, before, after."""
+    """Yield changes of an operator in the opposite direction: decision, before, after."""
     step = k - knowledge.allocation[name]
     for episode in knowledge.episodes:
         if episode.cost is not None and name in episode.cost.changed:

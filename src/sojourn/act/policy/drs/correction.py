@@ -1,11 +1,10 @@
-"""How far the model was off lately, and the target that allows for it.
+"""The recent error of the model, and the target that compensates for it.
 
-Models underestimate: they know nothing of networks, of hiccups, of what else runs on the
-machines. So waits are taken for as many times as long as expected as they were measured to
-be, and the target that the model must meet is stricter by that much.
+Models underestimate waits: they ignore networks, hiccups, and other processes on the machines.
+The ratio of measured to expected waits makes the target for the model stricter in proportion.
 
-A floor that was undercut is too high. Then the target that the model must meet is later by as
-much as the floor is above the lowest latency measured.
+If a latency below the floor of the model was measured, the floor is too high. The target for
+the model is then relaxed by the difference between the floor and the lowest latency measured.
 """
 
 from collections.abc import Sequence
@@ -25,12 +24,13 @@ from sojourn.model.network import PERCENTILES
 __all__ = ["SURELY", "Correction", "at_least_s", "correction", "stricter", "underestimated"]
 
 SURELY = 2.0
-"""Standard errors between what is most likely and what is sure."""
+"""Standard errors between the most likely value and a safe bound."""
 
-# The most outcomes that are averaged, the fewest roots in them, and the largest correction:
-# beyond that it is something else than waits.
+# The most outcomes that are averaged, the fewest roots in them, and the largest correction: a
+# larger error is not explained by waits.
 _OUTCOMES, _LEAST_ROOTS, _MOST_TIMES = 24, 200, 4.0
-# Predicted waits below this part of what the target allows are too short to compare with.
+# Predicted waits count as at least this part of the wait that the target permits; a ratio to a
+# shorter one would mean nothing.
 _LEAST_WAIT = 0.1
 # The shortest wait to plan for, as a part of the floor: less is not worth its processors.
 _LEAST_PART = 0.02
@@ -40,18 +40,18 @@ _SAME, _CHANCE = 0.1, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """Waits are *times* as long as the model says, so it has to meet a stricter *target*.
-
-    *lowest_s* is the lowest latency measured, where that is below the floor of the model.
-    """
+    """A correction of the model by means of its target."""
 
     target: Target | None
+    """The target that the model must meet."""
     times: float = 1.0
+    """Actual waits over predicted waits."""
     lowest_s: float = inf
+    """The lowest latency measured, if it is below the floor of the model."""
 
 
 def correction(now: Situation, *, surely: float) -> Correction:
-    """Return the correction, *surely* standard errors below what is most likely."""
+    """Return the correction, *surely* standard errors below its most likely value."""
     target = now.goal.target
     if target is None or now.floor_s == inf:
         return Correction(target=target)
@@ -64,7 +64,7 @@ def correction(now: Situation, *, surely: float) -> Correction:
 
 
 def stricter(target: Target, floor: float, times: float) -> Target:
-    """Return the target for a model whose waits are *times* as long in truth.
+    """Return the target for a model, given that actual waits are *times* as long.
 
     >>> stricter(Target("mean", 3.0), 1.0, 4.0)
     Target(statistic='mean', seconds=1.5)
@@ -78,8 +78,8 @@ def underestimated(
 ) -> float:
     """Return measured waits over expected waits, at least 1.
 
-    Measured waits count with *surely* standard errors less: 0 for what is most likely, 2 for
-    what is sure.
+    *surely* standard errors are subtracted from measured waits: 0 for the most likely value, 2
+    for a safe lower bound.
     """
     outcomes = [
         (expected.seconds, after)
@@ -95,15 +95,15 @@ def underestimated(
 
 
 def _as_planned(expected: Expected, after: Observation) -> bool:
-    """Tell whether the load was what the expectation was for."""
+    """Return whether the load was the one that the prediction assumed."""
     chance = _CHANCE / sqrt(max(1.0, after.arrivals_per_s * after.lasted_s))
     return abs(after.arrivals_per_s / expected.arrivals_per_s - 1) <= max(_SAME, chance)
 
 
 def at_least_s(outcomes: Sequence[Observation], statistic: str, surely: float) -> float:
-    """Return the measured statistic less *surely* standard errors; 0 of too few roots.
+    """Return the measured statistic minus *surely* standard errors; 0 for too few roots.
 
-    Latencies of successive roots are correlated, so errors are taken for twice as large.
+    Latencies of successive roots are correlated, so errors are assumed to be twice as large.
     """
     completions = sum((o.completions for o in outcomes), Sketch.empty())
     sums = sum((o.sums for o in outcomes), Sketch.empty())

@@ -1,4 +1,4 @@
-"""What is done: nothing in quiet hours, and nothing with processors that do not start."""
+"""The final decision: no change in quiet hours, none of processors that do not start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,22 +14,24 @@ __all__ = ["Choice", "decision"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The allocation to change to, None for no change, why, and what it does not reach."""
+    """The change that a stage chose, before the final checks."""
 
     after: Mapping[str, int] | None
+    """The new allocation; None for no change."""
     reason: str
     note: str = ""
+    """The part of the goal that it does not reach, if any."""
 
     @classmethod
     def hold(cls, reason: str) -> "Choice":
-        """Return that nothing is changed."""
+        """Return the choice to change nothing, for this *reason*."""
         return cls(None, reason)
 
 
 def decision(now: Situation, required: Requirement, choice: Choice, quiet: str) -> Wish:
-    """Return what is done of *choice*: nothing in *quiet* hours."""
+    """Return *choice* as a wish; it is a hold in *quiet* hours."""
     chosen = dict(choice.after or now.current)
-    # what does not start stays wanted, unless others need its place within the limit
+    # processors that do not start stay requested, unless others need their place in the limit
     stays = chosen | {name: now.current[name] for name in now.startable.running}
     after = stays if now.goal.allows(stays) else chosen
     reason = choice.reason
@@ -53,7 +55,7 @@ def decision(now: Situation, required: Requirement, choice: Choice, quiet: str) 
 
 
 def _expected(now: Situation, then: Outlook | None) -> Expected | None:
-    # The model speaks of queues in balance, not of those being worked off.
+    # the model predicts steady state, not the time in which a backlog is cleared
     if then is None or now.behind:
         return None
     return Expected(

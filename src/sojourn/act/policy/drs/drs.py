@@ -23,13 +23,13 @@ from sojourn.measure.steady import Steady
 
 __all__ = ["Drs", "policy"]
 
-# Where nothing pauses for a change there is no reason to wait for long with the next: so many
-# observations are between two that can wait, and a backlog is worked off in as many.
+# If changes pause nothing there is no reason for a long T_ra: T_ra and the time to clear a
+# backlog are then this many observations.
 _SOON = 5
 
 
 def policy(context: PolicyContext, /) -> "Drs":
-    """Return the policy with its defaults: a short T_ra where changes pause nothing."""
+    """Return the policy with its defaults, with a short T_ra if changes pause nothing."""
     drs = Drs(goal=Goal(target=context.target, most=context.most))
     if context.pauses or context.every_s is None:
         return drs
@@ -41,8 +41,8 @@ def policy(context: PolicyContext, /) -> "Drs":
 class Drs:
     """Meets a target with the fewest processors, or makes the best use of a given number.
 
-    With *trigger* `measured` and *low_s* (T_min) it is DRS as published. By default what the
-    model expects counts, which sees a shortage before it hurts.
+    With *trigger* `measured` and *low_s* (T_min) it is DRS as published. By default the
+    prediction triggers, which detects a shortage before latency suffers.
     """
 
     goal: Goal
@@ -63,10 +63,10 @@ class Drs:
             raise BadTarget(f"drs: drain_s is {self.drain_s}; write more than 0")
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return what should be done now.
+        """Return the wish for the next allocation.
 
-        Processors are added for what is sure, and taken away for what is at all likely: of
-        how much longer waits are than expected, and of how much more may arrive.
+        Errors of the model and growth of the load are uncertain. Processors are added for their
+        safe lower bounds, and removed only if even likely values need fewer.
         """
         seen = self.smooth(knowledge.observations)
         if not seen.usable or seen.warming:
@@ -90,7 +90,7 @@ class Drs:
         return within_cores(wish, knowledge, now.topology, required.error)
 
     def _choice(self, now: Situation, short: Shortage, required: Requirement) -> Choice:
-        """Return what to do about too few processors, too many, or some in the wrong place."""
+        """Return the choice for too few processors, too many, or a bad distribution."""
         if short.acute:
             return relief(now, short, required, self.caution, prompt=self.prompt)
         if short.excused:

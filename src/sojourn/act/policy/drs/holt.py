@@ -1,4 +1,4 @@
-"""Holt's linear trend: where a load is going (Holt 1957)."""
+"""Holt's linear trend: double exponential smoothing as a forecast of load (Holt 1957)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ __all__ = ["Holt"]
 
 @dataclass(frozen=True, slots=True)
 class Holt:
-    """A level and a trend, both smoothed: what is new counts *level* and *trend* of it.
+    """A forecast from a smoothed level and a smoothed trend.
 
     >>> rising = [(0.0, 10.0), (10.0, 12.0), (20.0, 14.0), (30.0, 16.0)]
     >>> Holt()(rising, 40.0)
@@ -18,7 +18,9 @@ class Holt:
     """
 
     level: float = 0.5
+    """Weight of a new value in the level."""
     trend: float = 0.2
+    """Weight of a new slope in the trend."""
 
     def __post_init__(self) -> None:
         if not (0 < self.level <= 1 and 0 <= self.trend <= 1):
@@ -28,9 +30,9 @@ class Holt:
             )
 
     def __call__(self, history: Sequence[tuple[float, float]], at_s: float) -> float:
-        """Return the value expected at *at_s*, from (time, value), oldest first; never below 0.
+        """Return the forecast for *at_s* from pairs of time and value, oldest first.
 
-        The times may be apart by more or less: the trend is kept per second.
+        It is never negative. The times need not be equidistant: the trend is per second.
         """
         if not history:
             raise BadInput("there is no history to forecast from; observe first")

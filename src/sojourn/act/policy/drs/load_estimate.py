@@ -1,4 +1,4 @@
-"""The load now: how high, how certain, what is waiting, and what the model says of it."""
+"""The current load, its uncertainty, backlogs, and the prediction of the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,21 +19,21 @@ from sojourn.topology.load import StationLoad
 
 __all__ = ["Situation", "Startable", "situation"]
 
-# Growth below this many standard errors of a single count is taken for chance.
+# Growth below this many standard errors of a single count is chance.
 _TREND = 3.0
 # A trend needs at least this many counts.
 _LEAST_COUNTS = 6
-# The current arrivals are taken from this many observations.
+# Current arrivals are the average of this many observations.
 _LATELY = 2
 # Operators with less than this part of the work do not count for the uncertainty.
 _MATTERS = 0.1
-# A processor that has not started after this many looks in a row will not.
+# A processor that is missing in this many consecutive observations will not start.
 _LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """Operators with processors that do not start: how many run, are wanted, and why.
+    """Operators with processors that do not start: the number running, wanted, and the cause.
 
     >>> print(Startable({"score": 2}, {"score": 6}, {"score": "out of memory"}))
     only 2 of 6 processors of score are running (out of memory)
@@ -55,9 +55,9 @@ class Startable:
         return {name: min(k, self.running.get(name, k)) for name, k in allocation.items()}
 
     def bound(self, topology: Topology) -> Topology:
-        """Return *topology* with `max_processors` at what can be started.
+        """Return *topology* with `max_processors` limited to the processors that start.
 
-        An operator keeps its `min_processors`, whether they start or not.
+        The limit is never below `min_processors`.
         """
         operators = [topology.operator[name] for name in self.running]
         return topology.with_operators(
@@ -70,44 +70,44 @@ class Startable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What is decided on.
-
-    *topology* is the one to plan for: as measured, with service times on a core of one's own,
-    and no more processors at an operator than can be started. *noise* is the standard error
-    of the work of each operator, as a part of it. *offered* are the processors that the load
-    keeps busy on average over as long as it stayed the same, *offered_noise* the standard
-    error of that. *behind* are operators with a longer queue than in balance, and by how
-    much; *needs* are the processors that clear it in time, empty where nothing is behind.
-    *expected* is the prediction for the current processors, None where they do not keep up.
-    *floor_s* is the statistic without any waiting, inf where it is not needed.
-    """
+    """The basis of a decision: the estimated load, and its prediction."""
 
     knowledge: Knowledge
     goal: Goal
     seen: Observation
+    """The average of recent observations."""
     topology: Topology
+    """The topology to plan for: as measured, with service times on unshared cores, and with
+    `max_processors` limited to the processors that start."""
     noise: Mapping[str, float]
+    """Relative standard error of the work of each operator."""
     offered: Mapping[str, float]
+    """Processors that the load keeps busy, averaged while the load was steady."""
     offered_noise: Mapping[str, float]
+    """Relative standard error of `offered`."""
     behind: Mapping[str, float]
+    """Records in excess of steady state, at operators with a backlog."""
     needs: Mapping[str, int]
+    """Processors that clear the backlog in time; empty without a backlog."""
     startable: Startable
     expected: Outlook | None
+    """Prediction for the current processors; None if they do not keep up."""
     floor_s: float = inf
+    """The statistic without any waiting; infinite if it is not needed."""
 
     @property
     def current(self) -> dict[str, int]:
-        """The processors that there are."""
+        """The current allocation."""
         return dict(self.knowledge.allocation)
 
     @property
     def measured_s(self) -> float:
-        """The measured statistic; NaN where no root completed."""
+        """The measured statistic; NaN if no root completed."""
         return measured_s(self.seen, self.goal.statistic)
 
     @property
     def uncertainty(self) -> float:
-        """The standard error of the whole load, in parts of it: that of the least certain."""
+        """The relative standard error of the load, of the least certain major operator."""
         erlangs = {name: load.erlangs for name, load in self.topology.loads.items()}
         matter = [n for n, e in erlangs.items() if e >= _MATTERS * sum(erlangs.values())]
         return max((self.noise[name] for name in matter), default=0.0)
@@ -115,15 +115,15 @@ class Situation:
     def predicted(
         self, allocation: Mapping[str, int], topology: Topology | None = None
     ) -> Outlook | None:
-        """Return what *allocation* would do, now or at the load of another *topology*."""
+        """Return the prediction for *allocation* at this load, or that of *topology*."""
         return _predicted(topology or self.topology, self.goal, self.startable, allocation)
 
     def loads(self, allocation: Mapping[str, int]) -> Mapping[str, StationLoad]:
-        """Return what operators carry while these processors share the cores."""
+        """Return the loads of operators while the processors of *allocation* share cores."""
         return slowed(self.topology, allocation).loads
 
     def expected_text(self, times: float = 1.0) -> str:
-        """Return the prediction in words, with waits *times* as long as the model says."""
+        """Return the prediction as text, with waits multiplied by *times*."""
         seconds = inf if self.expected is None else self.expected.seconds
         if times > 1 and self.floor_s < seconds < inf:
             seconds = self.floor_s + times * (seconds - self.floor_s)
@@ -141,17 +141,17 @@ def situation(
     forecast: Holt | None = None,
     learns: bool = True,
 ) -> Situation:
-    """Return the load now, *seen* being the average of what was observed lately.
+    """Return the current situation; *seen* is the average of recent observations.
 
-    With a *forecast* it is the load when a change will have taken effect. The floor is only
-    worked out for who *learns* from how far the model was off.
+    With a *forecast* the load is the one expected when a change has taken effect. The floor is
+    computed only if the policy *learns* from the error of the model.
     """
     history, arriving, running = knowledge.observations, seen, knowledge.allocation
     topology = steady = measured(knowledge.topology, seen)
     shared = slowed(steady, running)
     offered = {name: load.erlangs for name, load in shared.loads.items()}
     if falling_behind(shared, history, running, goal.model):
-        # More than the average must be arriving, or the queues would not grow.
+        # queues grow, so more must arrive now than on average
         lately = timed_longer(Window(_LATELY)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
         topology = measured(knowledge.topology, arriving)
@@ -199,10 +199,10 @@ def _noise(topology: Topology, seen: Observation) -> dict[str, float]:
 
 
 def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
-    """Return how many times as high the load will be.
+    """Return the factor by which the load is forecast to grow, 1 or more.
 
-    Growth within chance does not count, and neither does a fall: it is acted on when it has
-    happened.
+    Growth within chance does not count. Neither does a decrease: the policy reacts to that when
+    it has been measured.
     """
     counted = [(o.at_s, o.arrivals_per_s) for o in knowledge.observations if o.usable]
     if len(counted) < _LEAST_COUNTS:
@@ -216,7 +216,7 @@ def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
 
 
 def _startable(knowledge: Knowledge) -> Startable:
-    """Return the operators that had fewer processors than wanted in each of the last looks."""
+    """Return the operators that lacked processors in all of the last observations."""
     lately = [o for o in knowledge.observations if o.usable][-_LOOKS:]
     short = {
         name: max(1, *(o.operators[name].running for o in lately))

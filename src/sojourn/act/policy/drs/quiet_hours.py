@@ -1,4 +1,4 @@
-"""Hours of the day in which nothing is changed."""
+"""Times of day without changes."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _TIME = re.compile(r"(\d{1,2}):(\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """From one time of the day until another, in seconds after midnight; over midnight too.
+    """An interval between two times of day, in seconds after midnight; it may span midnight.
 
     >>> night = QuietHours.read("22:00-06:00")
     >>> night.cover(23 * 3600), night.cover(3600), night.cover(12 * 3600)
@@ -39,14 +39,14 @@ class QuietHours:
 
     @classmethod
     def read(cls, text: str) -> "QuietHours":
-        """Return the hours in `22:00-06:00`."""
+        """Parse hours such as `22:00-06:00`."""
         since, dash, until = text.partition("-")
         if not dash:
             raise BadInput(f"{shown(text)} is not FROM-UNTIL; write 08:00-18:00")
         return cls(read_time_of_day_s(since), read_time_of_day_s(until))
 
     def cover(self, time_s: float) -> bool:
-        """Tell whether a time, in seconds after some midnight, is quiet."""
+        """Return whether a time, in seconds since any midnight, is quiet."""
         of_day_s = time_s % _DAY_S
         if self.since_s < self.until_s:
             return self.since_s <= of_day_s < self.until_s
@@ -60,7 +60,7 @@ class QuietHours:
 
 
 def read_time_of_day_s(text: str) -> float:
-    """Return the seconds after midnight of `08:30`.
+    """Parse a time of day such as `08:30`, in seconds after midnight.
 
     >>> read_time_of_day_s("08:30")
     30600.0

@@ -1,4 +1,4 @@
-"""What the load calls for, with a margin for what chance does to measurements."""
+"""The allocation that the load requires, with a margin for errors of measurement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,24 +14,24 @@ from sojourn.topology import Topology
 
 __all__ = ["Requirement", "requirement"]
 
-# The margin never plans for more load than keeps this part of the cores busy: beyond it,
+# The margin is limited to the load that keeps this part of the cores busy: beyond it, more
 # processors do not help.
 _MOST_OF_CORES = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """The *allocation* that reaches *target* at the load of *topology*.
-
-    *target* is the one that the model must meet, *topology* has all that chance may add to
-    the load. *error* and *note* say what it does not reach, if anything.
-    """
+    """The allocation that reaches a target at a load."""
 
     topology: Topology
+    """The load with its margin."""
     target: Target | None
+    """The corrected target, which the model must meet."""
     allocation: dict[str, int]
     note: str = ""
+    """Text for the part of the goal that is missed; empty if it is reached."""
     error: CannotBeDone | None = None
+    """The reason for which the goal is missed."""
 
     @property
     def processors(self) -> int:
@@ -39,7 +39,7 @@ class Requirement:
         return sum(self.allocation.values())
 
     def met(self, now: Situation, allocation: Mapping[str, int]) -> bool:
-        """Tell whether *allocation* meets the target too."""
+        """Return whether *allocation* meets the target as well, according to the model."""
         if self.target is None:
             return True
         then = now.predicted(allocation, self.topology)
@@ -49,10 +49,10 @@ class Requirement:
 def requirement(
     now: Situation, corrected: Correction, caution: Caution, *, short: bool
 ) -> Requirement:
-    """Return what the load calls for.
+    """Return the allocation that the load requires.
 
-    While *short*, processors are added for a small margin; otherwise they are kept for all
-    the load that is likely.
+    When *short*, processors are added for a small margin; otherwise they are kept for any load
+    that is likely.
     """
     band = caution.given_for if short else caution.kept_for
     more = max(1 + band(now.uncertainty), caution.busiest(now.knowledge, now.topology))
@@ -61,7 +61,7 @@ def requirement(
     goal = replace(now.goal, target=corrected.target)
     asked, lowest_s = now.goal.target, corrected.lowest_s
     found = aim(topology, goal, now.needs, asked=asked, lowest_s=lowest_s)
-    # max_processors of what cannot be started was not set by anybody
+    # the note would blame `max_processors`, but `Startable.bound` has set it, not the user
     ours = now.startable.running and (
         isinstance(found.error, BoundTooLow)
         or (isinstance(found.error, TargetOutOfReach) and found.error.needed is None)

@@ -1,4 +1,4 @@
-"""Too slow: what is missing, and the processors that are added for it."""
+"""Shortage: the application is too slow, and processors are added."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,25 +21,23 @@ _LEAST_ERLANGS = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """What is missing, in words; empty where nothing is.
-
-    It is *excused* where a batch has just ended: records wait for that, however many
-    processors there are.
-    """
+    """A shortage of processors, and whether it calls for a change."""
 
     reason: str
+    """The text for the shortage; empty without one."""
     excused: bool = False
+    """Whether a batch has just ended: records waited for that, not for processors."""
 
     @property
     def acute(self) -> bool:
-        """Whether processors are to be added for it."""
+        """Whether processors must be added."""
         return bool(self.reason) and not self.excused
 
 
 def shortage(
     now: Situation, corrected: Correction, *, trigger: Trigger, drain_s: float
 ) -> Shortage:
-    """Return what is missing, by the model or, with *trigger* `measured`, by measurement."""
+    """Return the shortage, by the model or, with *trigger* `measured`, by measurement."""
     runs = now.startable.runs(now.current)
     loads = now.loads(runs)
     overloaded = [name for name, k in runs.items() if k < loads[name].min_processors]
@@ -81,7 +79,7 @@ def _measured(now: Situation) -> str:
 def relief(
     now: Situation, short: Shortage, required: Requirement, caution: Caution, *, prompt: bool
 ) -> Choice:
-    """Return which processors are added; without waiting for T_ra if *prompt*."""
+    """Return the processors to add; without waiting for T_ra if *prompt*."""
     after = _after(now, required)
     if after == now.current:
         return Choice.hold(f"{short.reason}, but {required.note or 'no allocation is better'}")
@@ -103,14 +101,14 @@ def relief(
 
 
 def _after(now: Situation, required: Requirement) -> dict[str, int]:
-    """Return what is required, without removing any processors unless *most* forces it."""
+    """Return the required allocation without removals, unless the limits force them."""
     wanted = required.allocation
     after = {name: max(k, wanted[name]) for name, k in now.current.items()}
     return after if now.goal.allows(after) else wanted
 
 
 def _on_time(now: Situation, caution: Caution) -> bool:
-    """Tell whether operators keep up and the target is met since the last change."""
+    """Return whether operators keep up and the target is met since the last change."""
     target, current = now.goal.target, now.current
     surely = {
         name: erlangs * (1 - caution.sigmas * now.offered_noise[name])
@@ -126,7 +124,7 @@ def _on_time(now: Situation, caution: Caution) -> bool:
 def _no_better(
     now: Situation, caution: Caution, after: Mapping[str, int], undone: Mapping[str, int]
 ) -> bool:
-    """Tell whether moving processors would be better by chance only."""
+    """Return whether moving processors would bring no gain beyond chance."""
     current = now.current
     if sum(after.values()) != sum(current.values()):
         return False
@@ -137,6 +135,6 @@ def _no_better(
 
 
 def _carried(now: Situation, allocation: Mapping[str, int]) -> float:
-    """Return how many times the load the bottleneck could carry."""
+    """Return the multiple of the load that the bottleneck can carry."""
     loads = now.loads(allocation)
     return min(k / max(loads[name].erlangs, _LEAST_ERLANGS) for name, k in allocation.items())

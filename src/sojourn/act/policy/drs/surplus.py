@@ -1,4 +1,4 @@
-"""Processors that the load does not need, or that do more elsewhere: removed, or moved."""
+"""Surplus: processors that the load does not need are removed, misplaced ones are moved."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,14 +15,14 @@ __all__ = ["moved", "saving", "surplus"]
 
 
 def surplus(now: Situation, required: Requirement, low_s: float | None) -> bool:
-    """Tell whether fewer processors are enough, and the measured latency is below *low_s*."""
+    """Return whether fewer processors are enough, and the measured latency is below *low_s*."""
     if now.goal.target is None or required.processors >= sum(now.current.values()):
         return False
     return low_s is None or now.measured_s < low_s
 
 
 def saving(now: Situation, required: Requirement, caution: Caution) -> Choice:
-    """Return which processors are removed, once the last observations agree."""
+    """Return the processors to remove, once the last observations agree."""
     current, total = now.current, sum(now.current.values())
     wanted = caution.confirmed(now.knowledge, required.allocation)
     after = None if wanted is None else _shrunk(now, required, wanted)
@@ -49,7 +49,7 @@ def _enough(now: Situation, allocation: Mapping[str, int]) -> str:
 
 
 def _shrunk(now: Situation, required: Requirement, wanted: Mapping[str, int]) -> dict[str, int]:
-    """Return *wanted* without additions, if that meets the target too."""
+    """Return *wanted* without additions, if that meets the target as well."""
     if now.goal.nodes is not None:
         return dict(wanted)
     less = {name: min(k, wanted[name]) for name, k in now.current.items()}
@@ -76,7 +76,7 @@ def moved(now: Situation, required: Requirement, caution: Caution) -> Choice:
 
 
 def _gain(now: Situation, best: Mapping[str, int]) -> tuple[float, str]:
-    """Return by how much the mean would be shorter, in seconds and in words."""
+    """Return the reduction of the mean in seconds, and as text."""
     before, then = now.expected, now.predicted(best)
     if before is None or then is None:
         return inf, "would keep up"
