@@ -1,1 +1,1 @@
-"""The model: predicted sojourn times of operators and of the whole network."""
+"""The performance model: predicts latency of operators and of the network."""

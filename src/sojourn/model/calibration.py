@@ -1,4 +1,4 @@
-"""Calibration: the error of the model, fitted to measurements and corrected in predictions.
+"""Calibration: correction of the model, fitted to measurements.
 
 Three forms, each fitted to pairs of an estimate and a measurement:
 
@@ -6,8 +6,8 @@ Three forms, each fitted to pairs of an estimate and a measurement:
 - `per_hop`     measured = estimate + h · hops (transfer time that is not in the model)
 - `polynomial`  measured = c₀ + c₁ · estimate + c₂ · estimate² …, of low degree (DRS-15 V-C)
 
-A calibrated prediction has the calibration, and says if it is outside the range this was fitted
-to. A polynomial is not valid there, and raises an error.
+A calibrated prediction carries its calibration, and a flag if it lies outside the fitted range.
+A polynomial is not valid outside that range, and raises an error.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,22 +22,23 @@ from sojourn.topology import Topology
 
 __all__ = ["FORMS", "Calibration", "Pair", "fit"]
 
-# Estimates are reproducible; this allows for the digits rounded in a file.
+# Estimates are reproducible; this is a tolerance for values rounded in a file.
 _EDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An estimate and a measurement; *hops* is the number of records of a root's tree."""
+    """An estimate and the corresponding measurement."""
 
     estimate_s: float
     measured_s: float
     hops: float = 1.0
+    """Number of records of a root's tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """*per_hop_s* is added per hop; then the *coefficients*, constant first, are applied.
+    """A function from estimated to measured latency.
 
     >>> late = Calibration(coefficients=(0.0, 1.25))
     >>> late(0.8)
@@ -45,9 +46,13 @@ class Calibration:
     """
 
     coefficients: tuple[float, ...] = (0.0, 1.0)
+    """Coefficients of a polynomial of the estimate, the constant first."""
     per_hop_s: float = 0.0
+    """Time added per hop, before the polynomial is applied."""
     low_s: float = 0.0
+    """Lower end of the range of estimates that this was fitted to."""
     high_s: float = inf
+    """Upper end of that range."""
 
     def __post_init__(self) -> None:
         if len(self.coefficients) < 2 or not all(isfinite(c) for c in self.coefficients):
@@ -63,9 +68,9 @@ class Calibration:
         raise BadInput(f"{problem}; fit it again with `sojourn calibrate`")
 
     def __call__(self, estimate_s: float) -> float:
-        """Return the expected measurement for an estimate that includes the hops.
+        """Return the expected measurement for an estimate that includes the time of the hops.
 
-        Raise `Extrapolated` if this is a polynomial that was not fitted there.
+        Raise `Extrapolated` if this is a polynomial and the estimate is outside its range.
         """
         if not self.is_factor and not self.covers(estimate_s):
             raise Extrapolated(estimate_s, self.low_s, self.high_s)
@@ -73,11 +78,11 @@ class Calibration:
 
     @property
     def is_factor(self) -> bool:
-        """Whether all times are multiplied by one factor."""
+        """Whether the correction multiplies all times by one factor."""
         return len(self.coefficients) == 2 and self.coefficients[0] == 0
 
     def covers(self, estimate_s: float) -> bool:
-        """Tell whether *estimate_s* is in the range this was fitted to."""
+        """Return whether *estimate_s* is in the range that this was fitted to."""
         return self.low_s * (1 - _EDGE) <= estimate_s <= self.high_s * (1 + _EDGE)
 
     def topology(self, topology: Topology) -> Topology:
@@ -89,9 +94,10 @@ class Calibration:
         return replace(topology, operators=slower)
 
     def estimate_s(self, measured_s: float) -> float:
-        """Return the estimate for which *measured_s* is expected, to plan for.
+        """Return the estimate whose expected measurement is *measured_s*: the inverse.
 
-        Raise `Extrapolated` if a polynomial does not reach it in the range it was fitted to.
+        Plans use it to translate a target. Raise `Extrapolated` if a polynomial does not reach
+        *measured_s* in its range.
         """
         if self.is_factor:
             return measured_s / self.coefficients[1]
@@ -107,7 +113,7 @@ class Calibration:
 def fit(pairs: Sequence[Pair], *, form: str, degree: int = 2) -> Calibration:
     """Return the calibration of this *form* with the least relative error over *pairs*.
 
-    Raise `BadInput` if there are too few pairs, or they are not valid.
+    Raise `BadInput` if there are too few pairs, or they are invalid.
 
     >>> run = [Pair(estimate_s=1.0, measured_s=1.2), Pair(estimate_s=2.0, measured_s=2.4)]
     >>> fit(run, form="factor").coefficients
@@ -169,7 +175,7 @@ FORMS: Mapping[str, Callable[[Sequence[Pair], int], Calibration]] = {
     "per_hop": _per_hop,
     "polynomial": _polynomial,
 }
-"""The forms a calibration can have, by name."""
+"""The fit of each form of calibration, by name."""
 
 
 def _solve(

@@ -1,14 +1,14 @@
-"""Completion: the time until the last record of a root's tree is done.
+"""Completion: the time until the last record of a root's tree is processed.
 
 A record is complete when it has been served and the last of its children is complete:
 
     completion of a record = transfer and wait + service + the longest of its children
 
 This is computed from the last operators to the first. Children sent to different operators are
-assumed to be independent. Siblings sent to the same operator find the same queue: they share
-one wait, and are then served, as many at a time as there are processors. Inside a loop the
-equation refers to itself. If nothing branches it is linear and solved; otherwise it is
-iterated, and each round adds one generation of records. They die out, as the gain is below 1.
+assumed to be independent. Siblings sent to the same operator meet the same queue: they share
+one wait, and are then served concurrently by its processors. Inside a loop the equation refers
+to itself. If nothing branches it is linear and is solved; otherwise it is iterated, and each
+iteration adds one generation of records. It converges, because the gain of a loop is below 1.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,13 +29,13 @@ __all__ = ["Completion"]
 
 # A loop has converged when another generation changes no probability by more than this.
 _SETTLED = 1e-8
-# Branching loops that need more generations, which take seconds, are given up.
+# Limit for branching loops; this many generations already take seconds.
 _MOST_GENERATIONS = 5_000
 # Loops of more operators are iterated even if they could be solved.
 _MOST_SOLVED = 16
-# The factor for mass that wraps around the end of the lattice.
+# The factor by which mass is reduced that wraps around the end of the lattice.
 _DAMPING = 1e-8
-# More siblings than this are taken in groups.
+# More siblings than this are processed in groups.
 _MOST_GROUPS = 64
 
 _Queues: TypeAlias = "Mapping[str, _Queue]"
@@ -45,10 +45,10 @@ _Served: TypeAlias = Mapping[str, Masses]
 class Completion:
     """The completion of a topology's roots on one lattice, for any allocation.
 
-    Results of an operator are cached for each number of processors: a search over allocations
-    changes one or two operators at a time. Loops of more than *most_solved* operators are
-    iterated even if they could be solved; those that need more than *most_generations* are
-    given up.
+    Results of an operator are cached for each number of processors, because a search over
+    allocations changes one or two operators at a time. Loops of more than *most_solved*
+    operators are iterated even if they could be solved. Iteration raises `EndlessLoop` after
+    *most_generations*.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Completion:
     def __call__(self, allocation: Mapping[str, int | None]) -> Masses:
         """Return the distribution of a root's completion.
 
-        None for the processors of an operator means that nothing waits there for one.
+        None as the number of processors of an operator means unlimited processors.
         """
         topology = self._topology
         queues = {name: self._queue(name, k) for name, k in allocation.items()}
-        # from the start of a record's service until it is complete
+        # completion counted from the start of a record's service
         served: dict[str, Masses] = {}
         for component in reversed(topology.components):
             if topology.looped.isdisjoint(component):
@@ -134,8 +134,9 @@ class Completion:
     def _solved(self, component: tuple[str, ...], queues: _Queues, served: _Served) -> _Served:
         """Return the completions within a loop that does not branch.
 
-        The equation is linear: one small linear system per frequency. Masses are damped, so
-        that those beyond the lattice do not wrap around to its beginning.
+        In the frequency domain the equation is one small linear system per frequency. The
+        transform is periodic, so mass beyond the end of the lattice would reappear at its
+        beginning; exponential damping makes that part negligible.
         """
         lattice, gains = self._lattice, self._topology.gains
         size = 2 * lattice.points
@@ -164,7 +165,7 @@ class Completion:
     def _generation(
         self, component: tuple[str, ...], queues: _Queues, served: _Served
     ) -> _Served:
-        """Return the completions from service on in *component*, given the children's."""
+        """Return the completions from service on in *component*, given those of children."""
         grown = {}
         for name in component:
             grown[name] = self._services[name]
@@ -174,7 +175,7 @@ class Completion:
         return grown
 
     def _last_child(self, name: str, queues: _Queues, served: _Served) -> Masses:
-        """Return the distribution of the last child's completion, 0 where there is no child."""
+        """Return the distribution of the last child's completion; 0 without children."""
         lattice, gains = self._lattice, self._topology.gains[name]
         if self._topology.operator[name].route == "one_of":
             mixed = np.zeros(lattice.points)
@@ -196,26 +197,26 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """Transfer and wait of a record before its service at an operator.
-
-    *others* is the time of both, *of_key* that of the *part* that has the hottest key;
-    *waits* the probability of any waiting.
-    """
+    """Transfer and wait of a record before its service at an operator."""
 
     others: Spectrum
+    """Transfer and wait of records without the hottest key."""
     waits: float
+    """The probability of waiting."""
     processors: int | None
     service_s: float
     part: float
+    """The part of the records with the hottest key."""
     of_key: Spectrum | None
+    """Transfer and wait of records with the hottest key."""
 
     @property
     def wait(self) -> Spectrum:
-        """The time of transfer and wait of a record."""
+        """Transfer and wait of any record."""
         return self.wait_of(1)
 
     def wait_of(self, siblings: int) -> Spectrum:
-        """Return the time that *siblings* have in common: if one has the key, that of it."""
+        """Return the shared wait of *siblings*: if one has the hottest key, its wait."""
         if self.of_key is None:
             return self.others
         hot = 1 - (1 - self.part) ** siblings
@@ -224,7 +225,7 @@ class _Queue:
     def cleared(self, lattice: Lattice, done: Masses, siblings: int) -> Masses:
         """Return the probability that all *siblings* are complete at each time.
 
-        *done* is that of one of them, by the time since its service began.
+        *done* is the probability for one of them, by the time since its service began.
         """
         last = np.ones(lattice.points)
         if siblings == 0:
@@ -235,10 +236,10 @@ class _Queue:
         return lattice.cumulated(lattice.plus(wait, np.diff(last, prepend=0.0)))
 
     def _starts(self, siblings: int) -> Iterator[tuple[float, int]]:
-        """Yield groups of *siblings*: how many begin, and how long after the first.
+        """Yield groups of *siblings*: start of service after the first, and size of the group.
 
-        If all processors are busy they begin one by one, k in a service time; if idle, k begin
-        at once, and then the others one by one.
+        If all processors are busy, service starts one by one, k per service time. If they are
+        idle, k start immediately, and the others one by one. The mean of both cases is used.
         """
         k = siblings if self.processors is None else self.processors
         waits = 0.0 if self.processors is None else self.waits

@@ -1,12 +1,12 @@
-"""Operators that share cores: computing takes longer, until the cores cannot keep up.
+"""Shared cores: computing takes longer the more records compute, until cores are saturated.
 
 A processor that computes needs a core, one that waits does not. `service_s` is the time of a
-record on a core of its own; here it becomes the time while others compute too. The result has
-no `cores`, so that this is applied only once.
+record on a core of its own; this module stretches it to the time on shared cores. The resulting
+topology has no `cores`, so that the stretch is applied only once.
 
-On a cluster processors compete for the cores of their own node. They are placed in turn
+On a cluster, processors compete for the cores of their own node. They are placed round-robin
 (`sojourn.decide.place.round_robin`), and all processors of an operator have one queue: those
-on a busy node take longer, and so they get fewer of the records.
+on a busy node are slower, so they get fewer records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,27 +29,28 @@ __all__ = [
     "stretched",
 ]
 
-# Closer to full cores, computing would take a million times as long.
+# Maximum utilisation of cores; closer to 1, computing would take a million times as long.
 _ALL = 1 - 1e-6
-# The parts of records on nodes are settled if a round changes none by more than this.
+# The distribution of records over nodes has converged if an iteration changes no part by more.
 _SETTLED, _ROUNDS = 1e-3, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computing:
-    """The cores that records keep busy, all cores, and the factor on computing times.
-
-    *operators* has the factor of each operator that computes: they differ if some nodes are
-    busier than others. *stretch* is the mean of all computing.
+    """The effect of shared cores on computing times.
 
     >>> print(Computing(demand=1.4, cores=2, stretch=1.96))
     computing uses 1.4 of 2 cores and takes 1.96 times as long as on idle cores
     """
 
     demand: float
+    """Cores that records keep busy."""
     cores: float
+    """All cores."""
     stretch: float
+    """Factor on computing times, averaged over all computing."""
     operators: Mapping[str, float] = field(default_factory=dict)
+    """Factor of each operator that computes; they differ if some nodes are busier."""
     nodes: int = 1
 
     def __str__(self) -> str:
@@ -67,7 +68,7 @@ def demand(topology: Topology, rates: Mapping[str, float] | None = None) -> floa
 
 
 def all_cores(topology: Topology) -> float | None:
-    """Return the cores of all nodes that there may be; None if they are no limit."""
+    """Return the cores of the maximum number of nodes; None if cores are not limited."""
     cores = topology.cores
     return cores.total if isinstance(cores, NodeCores) else cores
 
@@ -75,10 +76,10 @@ def all_cores(topology: Topology) -> float | None:
 def computing(
     topology: Topology, allocation: Mapping[str, int] | None = None
 ) -> Computing | None:
-    """Return how the processors of *allocation* share the cores; None if not known.
+    """Return the effect of sharing cores between the processors of *allocation*.
 
-    It is not known if the topology has no `cores`, or no operator has a `cpu_s`. Without an
-    allocation any number of records may compute at once, on all nodes that there may be.
+    It is None, not known, if the topology has no `cores`, or no operator has a `cpu_s`. Without
+    an allocation any number of records may compute concurrently, on the maximum of nodes.
     """
     operators = [o for o in topology.operators if _cpu_s(o) > 0]
     if topology.cores is None or not operators:
@@ -112,9 +113,9 @@ def computing(
 
 
 def _balanced(topology: Topology, pools: Sequence[float]) -> float:
-    """Return the stretch where each node has the part of the records that it has of the cores.
+    """Return the mean stretch if records are distributed over nodes in proportion to cores.
 
-    So it is with very many processors: a busier node would serve fewer.
+    With very many processors that is the equilibrium: a busier node would serve fewer records.
     """
     busy, cores = demand(topology), sum(pools)
     return sum(part / cores * stretch(busy * part / cores, part) for part in pools)
@@ -126,7 +127,10 @@ def _on_nodes(
     pools: Sequence[float],
     allocation: Mapping[str, int],
 ) -> dict[str, float]:
-    """Return the stretch of each operator whose processors are on nodes in turn."""
+    """Return the stretch of each operator with processors placed round-robin on nodes.
+
+    A fixed point: records shift to faster nodes, which thereby become slower.
+    """
     first = {name: place for place, name in enumerate(allocation)}
     counts = {o.name: in_turn(allocation[o.name], first[o.name], len(pools)) for o in operators}
     parts = {name: [k / allocation[name] for k in on] for name, on in counts.items()}
@@ -140,7 +144,7 @@ def _on_nodes(
             ]
             now = [speed / sum(speeds) for speed in speeds]
             moved = max(moved, *(abs(a - b) for a, b in zip(now, parts[o.name], strict=True)))
-            # half of the way: those that get fewer records become faster
+            # damped by a half, because nodes that get fewer records become faster
             parts[o.name] = [(a + b) / 2 for a, b in zip(now, parts[o.name], strict=True)]
         if moved <= _SETTLED:
             break
@@ -157,7 +161,7 @@ def _node_stretches(
     counts: Mapping[str, Sequence[int]],
     parts: Mapping[str, Sequence[float]],
 ) -> list[float]:
-    """Return the stretch on each node, with so many processors and such *parts* of records."""
+    """Return the stretch on each node, given its processors and its *parts* of the records."""
 
     def on_node(node: int) -> float:
         busy = sum(
@@ -166,7 +170,7 @@ def _node_stretches(
         )
 
         def at_once(longer: float) -> float:
-            """Return the processors that compute while all are busy; the others wait."""
+            """Return the mean number of processors that compute while all are serving."""
             return sum(
                 counts[o.name][node] * _cpu_s(o) * longer / _service_s(o, longer)
                 for o in operators
@@ -178,17 +182,17 @@ def _node_stretches(
 
 
 def cores_headroom(topology: Topology) -> float:
-    """Return the factor on the arrivals at which all cores are busy."""
+    """Return the factor by which arrivals can grow until all cores are busy."""
     found = computing(topology)
     return inf if found is None or found.demand == 0 else found.cores / found.demand
 
 
 def stretched(topology: Topology, allocation: Mapping[str, int] | None = None) -> Topology:
-    """Return *topology* with service times while *allocation* shares its cores.
+    """Return *topology* with the service times of *allocation* on shared cores.
 
-    Without an allocation any number of records may compute at once. If cores or CPU times are
-    not known, it is returned unchanged. Raise `TooFewCores` if the cores cannot keep up with
-    any number of processors.
+    Without an allocation any number of records may compute concurrently. If cores or CPU times
+    are not known, it is returned unchanged. Raise `TooFewCores` if the cores cannot keep up
+    with any number of processors.
 
     >>> from sojourn.topology import Arrival
     >>> busy = Topology(
@@ -209,20 +213,23 @@ def stretched(topology: Topology, allocation: Mapping[str, int] | None = None) -
 
 
 def slowed(topology: Topology, allocation: Mapping[str, int]) -> Topology:
-    """Return the same, also if the cores do not keep up: processors share them."""
+    """Return the same as `stretched`, even if the cores do not keep up.
+
+    The stretch is then limited by the number of processors that share them.
+    """
     found = computing(topology, allocation)
     if found is None:
         return topology
     try:
         return at_stretch(topology, found.operators)
-    except BadNumber:  # out of range, and it could not keep up before either
+    except BadNumber:  # out of range; such a load cannot keep up on idle cores either
         return at_stretch(topology, {})
 
 
 def at_stretch(topology: Topology, longer: Mapping[str, float]) -> Topology:
-    """Return *topology* with computing *longer* times as long, and without cores.
+    """Return *topology* with computing times multiplied by *longer*, and without cores.
 
-    Operators that are left out compute as long as on idle cores.
+    Operators that are left out have a factor of 1.
     """
     operators = tuple(
         replace(o, service_s=_service_s(o, longer.get(o.name, 1.0)), cpu_s=None)

@@ -1,15 +1,16 @@
-"""An operator that reads by key: a shared queue, in which a key is served by one at a time.
+"""An operator partitioned by key: a shared queue, in which each key is served sequentially.
 
-A part p of the records has the hottest key; the other keys are taken for so many that no two
-of their records meet. Beside the queue for a processor, which takes W(k), the records of the
-hottest key have a queue of their own with a single server, which takes H. They wait for both,
-in the part 1 - p of the time in which it is others that keep the processors busy:
+A part p of the records has the hottest key; the other keys are assumed to be so many that no
+two of their records meet. In addition to the queue for a processor, with a wait of W(k), the
+records of the hottest key have a queue of their own with a single server, with a wait of H.
+They wait in both, but for a processor only in the part 1 - p in which other keys keep the
+processors busy:
 
     (1 - p) · W(k) + p · (H + (1 - p) · W(k))  =  (1 - p²) · W(k) + p · H
 
-That is exact for p = 0 and p = 1 and with any number of processors; with one, records of a key
-wait for nothing that the others do not wait for. Each further processor gains less, as H does
-not depend on their number (docs/background/accuracy.md has the errors).
+This is exact for p = 0 and p = 1 with any number of processors. With one processor, records of
+the hottest key wait no longer than others, so W(1) is used. Each further processor gains less,
+because H does not depend on their number (docs/background/accuracy.md has the errors).
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ __all__ = ["Keyed"]
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A station model of which a *part* of the records has the hottest key.
+    """A station model for an operator with a hottest key.
 
     >>> from sojourn.model.station import mmk
     >>> load = StationLoad(arrivals_per_s=8, service_s=0.1)
@@ -35,20 +36,22 @@ class Keyed:
     """
 
     shared: Station
+    """The model of the queue for a processor."""
     part: float
+    """The part of the records with the hottest key."""
 
     def wait_s(self, load: StationLoad, processors: int) -> float:
-        """Return the mean wait, infinite where one processor cannot serve the hottest key."""
+        """Return the mean wait; infinite if one processor cannot serve the hottest key."""
         return next(self.waits_s(load, processors))
 
     def waits_s(self, load: StationLoad, first: int) -> Iterator[float]:
-        """Yield the mean wait for *first* processors, one more, and so on."""
+        """Yield the mean wait for *first* processors, one more, and so on without end."""
         least_s, both = self.least_wait_s(load), 1 - self.part**2
         for processors, wait_s in enumerate(self.shared.waits_s(load, first), first):
             yield wait_s if processors == 1 else both * wait_s + least_s
 
     def wait(self, load: StationLoad, processors: int, lattice: Lattice) -> Masses:
-        """Return the distribution of the wait: a mixture of both kinds of records."""
+        """Return the distribution of the wait: a mixture over both kinds of records."""
         others, of_key = self.both(load, processors, lattice)
         return (1 - self.part) * others + self.part * of_key
 
@@ -57,7 +60,7 @@ class Keyed:
         return self.shared.service(load, lattice)
 
     def least_wait_s(self, load: StationLoad) -> float:
-        """Return the mean wait that is left with any number of processors."""
+        """Return the mean wait that remains with unlimited processors."""
         if self.part * load.erlangs >= 1:
             return inf
         return self.part * self.shared.wait_s(self._of_key(load), 1)
@@ -65,9 +68,9 @@ class Keyed:
     def both(
         self, load: StationLoad, processors: int | None, lattice: Lattice
     ) -> tuple[Masses, Masses]:
-        """Return the distributions of the waits of other records, and of the hottest key's.
+        """Return the distributions of the waits of other keys, and of the hottest key.
 
-        None for *processors* means that no record waits for one.
+        None as *processors* means unlimited processors.
         """
         if processors is None:
             return lattice.constant(0.0), self.shared.wait(self._of_key(load), 1, lattice)
@@ -81,8 +84,9 @@ class Keyed:
     def _of_key(self, load: StationLoad) -> StationLoad:
         """Return the load of the hottest key.
 
-        A part of any stream, taken at random, is closer to a Poisson stream. It never waits
-        longer than all records would for one processor, however regular they arrive.
+        A random part of any stream is closer to a Poisson stream. The scv is limited so that
+        the key never waits longer than all records together would for one processor, however
+        regularly they arrive.
         """
         a, s, busy = load.arrival_scv, load.service_scv, load.erlangs
         scv = 1 + self.part * (a - 1)

@@ -1,9 +1,9 @@
 """Distributions of times on a lattice of evenly spaced points.
 
-A distribution is an array of masses, one per point; the tail beyond the last point is left out.
-Continuous times are put on the lattice so that their mean stays exact (local moment matching:
-mass between two points is shared between them). Sums are convolutions, the last of several
-times is a product of cumulated masses.
+A distribution is an array of masses, one per point; the tail beyond the last point is cut off.
+Continuous times are discretised so that their mean stays exact (local moment matching: mass
+between two points is divided between them). A sum of times is a convolution, the maximum of
+several times a product of cumulated masses.
 """
 
 from dataclasses import dataclass
@@ -21,12 +21,11 @@ Masses = NDArray[np.float64]
 Spectrum = NDArray[np.complex128]
 """Masses in the frequency domain, where times are added by multiplying."""
 
-# Points at which a gamma distribution is tabulated before it is put on a lattice: the error is
-# below a ten-thousandth of its mean.
+# Points of the table of a gamma distribution: the error is below a ten-thousandth of its mean.
 _GAMMA_POINTS = 4096
-# A time with a lower scv is constant on any lattice.
+# A time with a lower scv counts as constant.
 _REGULAR = 1e-10
-# A mean below this part of a step moves no mass that a float could hold.
+# A mean below this part of a step counts as 0; it is lost in the precision of a float.
 _NOTHING = 1e-20
 # If exactly half of the times are 0, the median must be 0 in spite of rounding.
 _ROUNDING = 1e-9
@@ -41,10 +40,10 @@ class Lattice:
 
     @classmethod
     def up_to(cls, horizon_s: float, points: int) -> "Lattice":
-        """Return the lattice whose last point stands for times around *horizon_s*.
+        """Return the lattice that ends at *horizon_s*.
 
-        The mass at a point stands for half a step to either side, so the cumulated mass is
-        the distribution function half a step later; this makes that fall on the horizon.
+        The mass at a point represents half a step to either side, so the cumulated mass at the
+        last point is the distribution function half a step later: at the horizon.
         """
         return cls(horizon_s / (points - 0.5), points)
 
@@ -58,14 +57,14 @@ class Lattice:
         return self._masses(np.minimum(self.times_s, value_s))
 
     def service(self, mean_s: float, scv: float) -> Masses:
-        """Return the masses of a gamma distributed time (exponential where *scv* is 1)."""
+        """Return the masses of a gamma distributed time (exponential for *scv* 1)."""
         if scv < _REGULAR or mean_s <= _NOTHING * self.step_s:
             return self.constant(mean_s)
         if scv == 1:
             return self._masses(mean_s * -np.expm1(-self.times_s / mean_s))
         times, tail, means = _gamma(scv)
         wanted = np.minimum(self.times_s / mean_s, times[-1])
-        # between two tabulated times the tail is a straight line, so the mean a parabola
+        # between two tabulated times the tail is linear, so the mean of min(T, t) is a parabola
         before = np.minimum(np.searchsorted(times, wanted, side="right"), times.size - 1) - 1
         since = wanted - times[before]
         part = since / (times[before + 1] - times[before])
@@ -74,9 +73,9 @@ class Lattice:
         return self._masses(mean_s * limited)
 
     def wait(self, probability: float, mean_s: float) -> Masses:
-        """Return the masses of a wait of *mean_s* over all records.
+        """Return the masses of a wait with a mean of *mean_s* over all records.
 
-        With *probability* a record waits, and then exponentially long.
+        A record waits with *probability*; the wait is then exponentially distributed.
         """
         if mean_s <= _NOTHING * self.step_s or probability == 0:
             return self.constant(0.0)
@@ -88,21 +87,21 @@ class Lattice:
         return self.plus(self.spectrum(one), other)
 
     def spectrum(self, masses: Masses) -> Spectrum:
-        """Return the transform of *masses*, to add them to many others."""
+        """Return the transform of *masses*, for many sums with the same time."""
         return np.fft.rfft(masses, 2 * self.points)
 
     def plus(self, spectrum: Spectrum, masses: Masses) -> Masses:
-        """Return the masses of the sum of two independent times, one of them transformed."""
+        """Return the masses of the sum of two independent times, one given as a spectrum."""
         summed = np.fft.irfft(spectrum * self.spectrum(masses), 2 * self.points)
-        # rounding leaves tiny values below 0, which powers of cumulated masses would amplify
+        # rounding yields tiny negative values, which powers of cumulated masses would amplify
         return np.maximum(summed[: self.points], 0.0)
 
     def cumulated(self, masses: Masses) -> Masses:
-        """Return the probability that the time is no longer than each point."""
+        """Return the probability that the time is at most that of each point."""
         return np.minimum(np.cumsum(masses), 1.0)
 
     def later(self, cumulated: Masses, by_s: float) -> Masses:
-        """Return the same probabilities *by_s* later."""
+        """Return the cumulated masses shifted by *by_s*."""
         if by_s == 0:
             return cumulated
         times_s = self.times_s[:-1]
@@ -118,7 +117,7 @@ class Lattice:
         return sqrt(float(masses @ (self.times_s[:-1] - mean_s) ** 2))
 
     def percentile_s(self, masses: Masses, ratio: float) -> float:
-        """Return the time below which *ratio* of the mass is."""
+        """Return the percentile *ratio*, interpolated between points."""
         ratio -= _ROUNDING
         cumulated = np.cumsum(masses)
         later = int(np.searchsorted(cumulated, ratio))
@@ -129,7 +128,7 @@ class Lattice:
         return float(later - 0.5 + part) * self.step_s
 
     def _masses(self, limited_s: NDArray[np.float64]) -> Masses:
-        """Return masses from the mean of min(time, point) at each point and one more."""
+        """Return masses, given the mean of min(time, point) at each point and one more."""
         slopes = np.diff(limited_s) / self.step_s
         return -np.diff(slopes, prepend=1.0)
 
@@ -138,8 +137,8 @@ class Lattice:
 def _gamma(scv: float) -> tuple[NDArray[np.float64], ...]:
     """Return times t, P(T > t) and the mean of min(T, t), for a gamma distributed T of mean 1.
 
-    Integrated over v = t^q, where the density is smooth even if it has a pole at t = 0.
-    (Importing scipy for it would double the time `sojourn plan` takes to start.)
+    The density is integrated over v = t^q, where it is smooth even if it has a pole at t = 0.
+    (An import of scipy for this would double the start time of `sojourn plan`.)
     """
     shape = 1 / scv
     q = min(shape, 1.0) / 2

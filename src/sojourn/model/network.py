@@ -1,9 +1,9 @@
 """The prediction for the whole network under an allocation.
 
-Two latencies are predicted. `mean_s` is DRS's E[T] = Σ visitsᵢ · sojournᵢ (DRS-15 eq. 3): the
-sum of the sojourns of all records of a root, including parallel branches. Plans for a mean
-optimise it. Completion is what a user sees: the time until the last record of the root's tree
-is done. If no record has two children both have the same mean.
+It has two latencies. `mean_s` is DRS's E[T] = Σ visitsᵢ · sojournᵢ (DRS-15 eq. 3): the sum of
+the sojourns of all records of a root, including parallel branches. Plans for a mean optimise
+it. Completion is the latency that users see: the time until the last record of the root's tree
+is processed. If no record has two children, both have the same mean.
 """
 
 from collections.abc import Mapping
@@ -37,14 +37,14 @@ __all__ = [
 ]
 
 PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-"""The percentiles of completion that are reported."""
+"""The percentiles of completion in a prediction."""
 
-# Points of the lattice on which completion is computed: percentiles are exact to about a
-# thousandth. Its horizon leaves out this part of the roots; a coarse lattice finds it.
+# Points of the lattice for completion: percentiles are exact to about a thousandth. A coarse
+# lattice finds its horizon, which cuts off this part of the roots.
 _POINTS, _COARSE_POINTS = 4096, 512
 _LEFT_OUT = 1e-6
-# A percentile within this many first points is computed on a finer lattice: if half of the
-# roots take a millisecond and some take minutes, it would be too coarse.
+# A percentile within this many first points is computed on a finer lattice. If half of the
+# roots take a millisecond and some take minutes, the first one is too coarse for the median.
 _FEW_POINTS = 32
 # Times below this part of the mean count as 0.
 _SHORTEST = 1e-9
@@ -64,27 +64,30 @@ class OperatorFigures:
 
     @property
     def sojourn_s(self) -> float:
-        """The time from being written by the operator before until served here."""
+        """Transfer, wait and service: from output upstream until served here."""
         return self.transfer_s + self.wait_s + self.service_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """The prediction for an allocation.
-
-    *computing* is the effect of sharing cores, if these are known.
-    """
+    """The predicted latency of an allocation."""
 
     name: str
+    """The name of the topology."""
     model: str
     mean_s: float
+    """E[T]: the mean sum of the sojourns of a root's tree."""
     completion_mean_s: float
     std_s: float
+    """Standard deviation of completion."""
     percentiles_s: Mapping[str, float]
+    """Percentiles of completion."""
     operators: Mapping[str, OperatorFigures]
     calibration: Calibration | None = None
     extrapolated: bool = False
+    """Whether the mean is outside the range of the calibration."""
     computing: Computing | None = None
+    """The effect of shared cores; None if cores are not known."""
 
     @property
     def allocation(self) -> Mapping[str, int]:
@@ -100,8 +103,8 @@ class Prediction:
 def stations(topology: Topology, model: str) -> dict[str, Station]:
     """Return the station model of each operator.
 
-    An operator with `dispatch: round_robin` has that model whatever *model* is. One with a
-    hottest key has *model* for the wait for a processor, and another for that key.
+    An operator with `dispatch: round_robin` has that model, whatever *model* is. For one with
+    a hottest key, *model* is wrapped in `Keyed`, which adds the wait for that key.
     """
     chosen, dealt = station(model), station("round_robin")
 
@@ -116,7 +119,7 @@ def stations(topology: Topology, model: str) -> dict[str, Station]:
 def served_s(topology: Topology) -> float:
     """Return the mean of service and transfer, without any waiting.
 
-    It is weighted by visits: an operator that one root in ten reaches counts a tenth.
+    It is weighted by visits: an operator that is reached by one root in ten counts a tenth.
     """
     return sum(
         topology.visits[o.name] * (o.transfer_s + topology.loads[o.name].service_s)
@@ -125,19 +128,19 @@ def served_s(topology: Topology) -> float:
 
 
 def mean_floor_s(topology: Topology, *, model: str = "gigk") -> float:
-    """Return the mean with unlimited processors: records wait for those of their key alone."""
+    """Return the mean with unlimited processors: records only wait for others of their key."""
     return served_s(topology) + sum(_key_waits_s(topology, model).values())
 
 
 def hot_key(topology: Topology, *, model: str = "gigk") -> HotKey | None:
-    """Return the key that records wait for the longest with unlimited processors, if any."""
+    """Return the key with the longest wait with unlimited processors, if any."""
     waits_s = _key_waits_s(topology, model)
     name = max(waits_s, key=lambda name: waits_s[name], default="")
     return _hot_key(topology, name) if waits_s.get(name, 0.0) > 0 else None
 
 
 def _key_waits_s(topology: Topology, model: str) -> dict[str, float]:
-    """Return how long a root's records wait for those of their key, at each operator."""
+    """Return the mean wait of a root's records for others of their key, by operator."""
     return {
         name: topology.visits[name] * station.least_wait_s(topology.loads[name])
         for name, station in stations(topology, model).items()
@@ -146,7 +149,7 @@ def _key_waits_s(topology: Topology, model: str) -> dict[str, float]:
 
 
 def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
-    """Return E[T] alone, as `predict` does, without the distribution."""
+    """Return E[T] as `predict` does, but without computing the distribution."""
     return _mean_s(operator_figures(topology, allocation, stations(topology, model)))
 
 
@@ -159,9 +162,9 @@ def predict(
 ) -> Prediction:
     """Return the prediction for *allocation*.
 
-    Raise `BadAllocation` if it does not fit the topology, `UnstableStation` if an operator
-    could not keep up, `HotKey` or `TooFewCores` if one of its keys or the cores could not,
-    `Extrapolated` if the calibration does not cover it.
+    Raise `BadAllocation` if it does not match the topology, `UnstableStation` if an operator
+    cannot keep up, `HotKey` or `TooFewCores` if a key or the cores cannot, `Extrapolated` if
+    the calibration does not cover it.
 
     >>> from sojourn.topology import Arrival, Operator
     >>> counter = Topology(
@@ -206,7 +209,7 @@ def predict(
 def _calibrated(
     topology: Topology, allocation: Mapping[str, int], model: str, calibration: Calibration
 ) -> Prediction:
-    """Return the prediction with the time per hop added, and then all times scaled."""
+    """Return the prediction with the time per hop added, then all times scaled as the mean is."""
     raw = predict(calibration.topology(topology), allocation, model=model)
     ratio = calibration(raw.mean_s) / raw.mean_s if raw.mean_s > 0 else 1.0
     return replace(
@@ -232,7 +235,10 @@ def _calibrated(
 def operator_figures(
     topology: Topology, allocation: Mapping[str, int], models: Mapping[str, Station]
 ) -> dict[str, OperatorFigures]:
-    """Return the prediction for each operator after checking *allocation*."""
+    """Return the prediction for each operator, without that of the network.
+
+    Raise the same errors as `predict`.
+    """
     check_allocation(topology, allocation)
     topology = stretched(topology, allocation)
     check_keys(topology)
@@ -254,9 +260,9 @@ def operator_figures(
 
 
 def check_keys(topology: Topology) -> None:
-    """Raise `HotKey` if one key has more records than one processor can serve.
+    """Raise `HotKey` if one processor cannot serve the hottest key of an operator.
 
-    These records are a queue with one server, which is stable while λ·p·s < 1.
+    Its records are a queue with one server, which is stable while λ·p·s < 1.
     """
     for operator in topology.operators:
         found = _hot_key(topology, operator.name)
@@ -279,8 +285,11 @@ def _completion(
     allocation: Mapping[str, int],
     expected_s: float,
 ) -> tuple[Lattice, Masses]:
-    """Return the distribution of completion, on a lattice just long enough for it."""
-    horizon_s = 16 * expected_s or 1.0  # all times are 0: any horizon is enough
+    """Return the distribution of completion, on a lattice just long enough for it.
+
+    Double or shrink the horizon of a coarse lattice until it fits, then use a fine one.
+    """
+    horizon_s = 16 * expected_s or 1.0  # if all times are 0, any horizon is enough
     while True:
         lattice = Lattice.up_to(horizon_s, _COARSE_POINTS)
         cumulated = np.cumsum(Completion(topology, models, lattice)(allocation))
@@ -296,7 +305,7 @@ def _completion(
 
 
 def check_allocation(topology: Topology, allocation: Mapping[str, int]) -> None:
-    """Raise `BadAllocation` unless exactly the operators have processors."""
+    """Raise `BadAllocation` unless all operators, and no others, have 1 or more processors."""
     names = ", ".join(topology.operator)
     for name, processors in allocation.items():
         if name not in topology.operator:

@@ -1,1 +1,1 @@
-"""Formulas of queueing theory that measuring needs, too: Erlang's, and shared cores."""
+"""Formulas of queueing theory, used by model and measurement: Erlang's, and shared cores."""

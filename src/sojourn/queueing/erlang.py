@@ -1,20 +1,20 @@
-"""Erlang's formulas without factorials: no overflow for any number of processors."""
+"""Erlang's formulas without factorials, so that no number of processors overflows."""
 
 from collections.abc import Iterator
 from math import inf
 
 __all__ = ["blocking", "delay_probability", "waits_s"]
 
-# Terms below this part of the sum do not change it.
+# Terms below this part of the sum are negligible.
 _NEGLIGIBLE = 1e-18
 
 
 def blocking(erlangs: float, processors: int) -> float:
-    """Return Erlang B, the probability that all processors are busy if no record may wait.
+    """Return Erlang B, the probability that all processors are busy if records cannot wait.
 
-    Its inverse is a sum of positive terms, 1 + k/a + k(k-1)/a² + …, which shrink after
-    about √a of them: a hundred thousand Erlangs take about three thousand steps, not as many
-    as there are processors, without loss of digits.
+    Its inverse is a sum of positive terms, 1 + k/a + k(k-1)/a² + …, which become negligible
+    after a multiple of √a terms: a hundred thousand Erlangs take about three thousand steps,
+    far fewer than processors, without loss of precision.
 
     >>> blocking(2.0, 3)
     0.2105
@@ -33,9 +33,9 @@ def blocking(erlangs: float, processors: int) -> float:
 
 
 def delay_probability(erlangs: float, processors: int) -> float:
-    """Return Erlang C, the probability that a record has to wait.
+    """Return Erlang C, the probability that a record must wait.
 
-    There must be more processors than Erlangs.
+    *processors* must be more than *erlangs*.
 
     >>> delay_probability(2.0, 3)
     0.4444
@@ -47,8 +47,8 @@ def delay_probability(erlangs: float, processors: int) -> float:
 def waits_s(erlangs: float, service_s: float, first: int) -> Iterator[float]:
     """Yield the mean wait in M/M/k for k = *first*, one more, and so on without end.
 
-    Each takes one step of the Erlang B recursion, for plans that add processors one by one.
-    There must be more processors than Erlangs.
+    Each value takes one step of the Erlang B recursion, for plans that add processors one by
+    one. *first* must be more than *erlangs*.
 
     >>> waits = waits_s(2.0, 1.0, first=3)
     >>> next(waits), next(waits)

@@ -1,8 +1,8 @@
-"""Shared cores: how much longer computing takes with more records than cores.
+"""Shared cores: processor sharing stretches computing if records outnumber cores.
 
-Records that compute arrive at random and share c cores like the customers of M/M/c, but all at
-once instead of in turn. This does not change their number, which is that of M/M/c; so by
-Little's law is the mean time of each.
+Records that compute arrive at random and share c cores like the customers of M/M/c, but all are
+served concurrently instead of in order. This does not change the number of records in the
+system, so by Little's law their mean time is that of M/M/c as well.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,20 @@ from sojourn.queueing.erlang import delay_probability
 
 __all__ = ["settled_stretch", "stretch"]
 
-# After this many powers of a ratio below 1 minus this, a sum does not change any more.
+# A ratio closer to 1 than this counts as 1 in a geometric sum.
 _NEARLY_FULL = 1e-12
-# The iteration ends when a round changes less than this part, or after this many rounds.
+# The iteration ends when the relative change is below this, or after this many rounds.
 _SETTLED, _ROUNDS = 1e-9, 200
 
 
 def stretch(demand: float, cores: float, processors: float = inf) -> float:
-    """Return the factor by which sharing cores lengthens computing, 1 or more.
+    """Return the factor by which shared cores lengthen computing, 1 or more.
 
-    The records keep *demand* cores busy. If any number of records may compute at once it is the
-    sojourn over the service of M/M/c, 1 + C/(c - a), and infinite from *demand* = *cores* on.
-    *processors*, whole or not, limit how many compute at once: the wait for a processor is not
-    counted here. Then it is at most *processors* over *cores*.
+    The records keep *demand* cores busy. If any number of records may compute concurrently, the
+    factor is the sojourn over the service of M/M/c, 1 + C/(c - a), and infinite if *demand*
+    reaches *cores*. *processors*, perhaps fractional, limit the number that compute
+    concurrently; the wait for a processor is not included here. The factor is then at most
+    *processors* over *cores*.
 
     For a fractional number of cores the probability that all are busy is interpolated.
 
@@ -41,10 +42,10 @@ def stretch(demand: float, cores: float, processors: float = inf) -> float:
 
 
 def settled_stretch(demand: float, cores: float, computing: Callable[[float], float]) -> float:
-    """Return the stretch that is consistent with the number of records that compute at once.
+    """Return the stretch that is consistent with the number of processors that compute.
 
-    *computing* gives the most that compute at once for a stretch: the longer computing takes,
-    the smaller the part of its time that a processor waits for something else.
+    *computing* maps a stretch to the maximum number that compute concurrently: the longer
+    computing takes, the smaller the part of its time that a processor waits for other things.
 
     >>> settled_stretch(1.6, 2, lambda longer: 24 * longer / (longer + 5))  # a sixth computes
     2.2465
@@ -68,7 +69,7 @@ def _all_busy(demand: float, cores: float) -> float:
 
 
 def _powers(ratio: float, number: float) -> float:
-    """Return 1 + r + r² + …, *number* terms, of which the last may be a fraction."""
+    """Return the geometric sum 1 + r + r² + … of *number* terms; the last may be a fraction."""
     if ratio > 1 - _NEARLY_FULL:
         return number
     if number == inf:

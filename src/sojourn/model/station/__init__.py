@@ -23,10 +23,10 @@ def names() -> tuple[str, ...]:
 
 @cache
 def station(name: str) -> Station:
-    """Return the station model called *name*, or one from outside: `ours.stations:mine`.
+    """Return the station model *name* of this folder, or an external one: `ours.stations:mine`.
 
-    Outside it is a module, or anything else that has the four functions. Raise
-    `UnknownName` if there is none, and a `BadInput` if it is no station model.
+    An external model is a module or any object with the four functions. Raise `UnknownName` if
+    it does not exist, and `BadInput` if it is not a station model.
     """
     found = registry.find(__name__, "station model", name)
     lacking = [each for each in _FUNCTIONS if not callable(getattr(found, each, None))]

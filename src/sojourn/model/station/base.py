@@ -1,7 +1,7 @@
-"""The protocol of a station model.
+"""The Protocol of station models.
 
-A station model is a module in this folder; its functions are the model. To add one, write
-a file: nothing else changes, and `tests/contract/test_stations.py` tests it.
+A station model is a module in this folder; its functions are the model. To add one, add a
+file: nothing else changes, and `tests/contract/test_stations.py` tests it.
 """
 
 from collections.abc import Iterator
@@ -16,31 +16,31 @@ __all__ = ["Station"]
 class Station(Protocol):
     """An operator as a queue with processors.
 
-    Every function may assume `processors >= load.min_processors`: callers check it and
-    raise `UnstableStation`. None may keep state, read a clock or draw random numbers.
+    Functions may assume `processors >= load.min_processors`: callers check it and raise
+    `UnstableStation`. They must not keep state, read a clock or draw random numbers.
     """
 
     def wait_s(self, load: StationLoad, processors: int) -> float:
         """Return the mean wait before service begins.
 
-        It must decrease with each further processor, by less each time (otherwise plans are not
-        exact), be 0 or more, and scale with the unit of time.
+        It must decrease with each further processor, by less each time (plans are optimal only
+        then), be 0 or more, and scale with the unit of time.
         """
         ...
 
     def waits_s(self, load: StationLoad, first: int) -> Iterator[float]:
         """Yield `wait_s` for *first* processors, one more, and so on without end.
 
-        Plans spend their time here: take one step of a recursion, do not start again for every
-        number of processors.
+        Plans spend most of their time here: use a recursion with one step per processor, do not
+        start over for every number of processors.
         """
         ...
 
     def wait(self, load: StationLoad, processors: int, lattice: Lattice) -> Masses:
         """Return the distribution of the wait.
 
-        Its mean must be `wait_s`. With more processors no part of its tail may grow:
-        searches for percentiles rely on it.
+        Its mean must be `wait_s`. More processors must not increase any part of its tail:
+        searches for percentiles rely on that.
         """
         ...
 

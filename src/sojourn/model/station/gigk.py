@@ -1,6 +1,6 @@
 """GI/G/k: any arrivals, any service, k processors, one queue (DRS-17 eq. 5).
 
-The wait of M/M/k times (a + s)/2, half the sum of the scv of arrivals and service: the
+The wait is that of M/M/k times (a + s)/2, half the sum of the scv of arrivals and service: the
 Allen-Cunneen approximation in Whitt's parametric decomposition. With a = s = 1 it is M/M/k.
 """
 
@@ -26,12 +26,12 @@ def wait_s(load: StationLoad, processors: int) -> float:
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
     """Yield the mean wait for *first* processors, one more, and so on."""
     variability = (load.arrival_scv + load.service_scv) / 2
-    # the factor is applied to the service time, which avoids a second loop
+    # the wait is proportional to the service time, so the factor can be applied to that
     return erlang.waits_s(load.erlangs, load.service_s * variability, first)
 
 
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
-    """Return the distribution of the wait: that of M/M/k, scaled."""
+    """Return the distribution of the wait: that of M/M/k with a scaled mean."""
     waits = erlang.delay_probability(load.erlangs, processors)
     return lattice.wait(waits, wait_s(load, processors))
 

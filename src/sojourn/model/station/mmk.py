@@ -27,7 +27,7 @@ def waits_s(load: StationLoad, first: int) -> Iterator[float]:
 
 
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
-    """Return the distribution of the wait: exact for this model."""
+    """Return the distribution of the wait, which is exact for M/M/k."""
     waits = erlang.delay_probability(load.erlangs, processors)
     return lattice.wait(waits, wait_s(load, processors))
 
