@@ -1,1 +1,1 @@
-"""Measurement: from counters of processors to observations of operators."""
+"""Measurement: counters of processors become observations of operators."""

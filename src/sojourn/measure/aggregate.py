@@ -1,10 +1,10 @@
-"""From the counters of processors to the observation of operators (DRS's measurer, IV-A).
+"""Aggregation of processor counters into the observation of operators (DRS's measurer, IV-A).
 
-- arrivals per second: all that were counted, over the time
+- arrivals per second: all counted arrivals, over the time
 - service and wait: the samples of all processors, pooled, without outliers
 - CPU time: the CPU seconds of all processors, over the records they served
-- variability of arrivals: the index of dispersion of the counts in bins, variance over mean,
-  which for long bins is the scv that a queue sees, correlations included
+- variability of arrivals: the index of dispersion (variance over mean) of the counts in bins;
+  for long bins it is the scv that a queue experiences, correlations included
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ __all__ = ["LEAST_BINS", "LEAST_PER_BIN", "aggregate", "dispersion"]
 LEAST_BINS = 30
 """With n bins the relative standard error of the dispersion is √(2/(n-1)): 26 % for 30."""
 LEAST_PER_BIN = 5
-"""With fewer arrivals per bin every stream looks like Poisson, unless it comes in batches."""
+"""With fewer arrivals per bin every stream looks like Poisson, unless it arrives in batches."""
 
-# A change of the load needs at least this many bins before and after it, and makes up more than
-# this part of the variance. By chance it is a fifth in 30 bins, and hardly ever a half.
+# A change of the load has at least this many bins before and after it, and explains more than
+# this part of the variance. By chance that part is a fifth in 30 bins, and hardly ever a half.
 _LEAST_SIDE, _MOST_BETWEEN = 3, 0.6
 
-# A processor is an outlier if its mean is this many times the median of all, or the median this
-# many times its mean, and they are this many standard errors apart.
+# A processor is an outlier if its mean differs from the median of all by more than this factor,
+# up or down, and by more than this many standard errors.
 _FAR = 10
 
 
@@ -47,11 +47,11 @@ def aggregate(
 ) -> Observation:
     """Return the observation of the interval of *pull*; pulls are *every_s* apart.
 
-    *last_s* is the end of the pull before, if there was one. Invalid numbers raise nothing: the
-    observation is then not usable, and its reason says why.
+    *last_s* is the end of the previous pull, if any. Invalid numbers do not raise: the
+    observation is then not usable, and has the reason.
 
-    While the application is warming up, service times, transfer times and busy cores are left
-    out: they are not representative, and the values known before are better.
+    While the application warms up, service times, transfer times and busy cores are left out,
+    because they are not representative; the values known before are better.
     """
     for reason in faults(pull, topology, every_s=every_s, last_s=last_s):
         return Observation.unusable(pull.since_s, pull.at_s, reason)
@@ -93,7 +93,7 @@ def aggregate(
 
 
 def _nodes(pull: Pull, lasted_s: float) -> dict[str, ObservedNode]:
-    """Return what was measured at each node; nothing of its use while it is warming up."""
+    """Return the observation of each node, without its CPU use during warm-up."""
     found = {}
     for name, node in pull.nodes.items():
         here = {
@@ -120,17 +120,18 @@ def _float(value: float | None) -> float | None:
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """Return the sum; None if one of them is not known."""
+    """Return the sum, or None if one of the values is not known."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
 
 
 def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
-    """Return the variance over the mean of *counts* in bins, and of how many bins.
+    """Return the variance over the mean of *counts* in bins, and the number of bins used.
 
-    Neighbouring bins are joined while `LEAST_BINS` are left, because short bins show single
-    gaps instead of bursts. None if there are fewer bins, or less than `LEAST_PER_BIN` arrivals
-    in each, or the load changed in the interval, which is not a burst.
+    Neighbouring bins are joined as long as `LEAST_BINS` remain, because short bins show single
+    gaps instead of bursts. The dispersion is None if there are fewer bins, or fewer than
+    `LEAST_PER_BIN` arrivals per bin on average, or if the load changed in the interval, which
+    is not a burst.
 
     >>> dispersion([4, 16] * 30)  # the bins are joined in pairs, and these are all alike
     (0.0, 30)
@@ -151,9 +152,9 @@ def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
 
 
 def _changed(counts: NDArray[np.float64]) -> bool:
-    """Tell whether the mean of the counts changed at some bin.
+    """Return whether the mean of the counts changed at some bin.
 
-    Then most of their variance is the difference between the means before and after it.
+    If so, most of the variance is the difference between the means before and after that bin.
     """
     number, total = len(counts), float(((counts - counts.mean()) ** 2).sum())
     if total == 0:
@@ -215,7 +216,7 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
 
 
 def _cpu_s(processors: Sequence[ProcessorReport]) -> float | None:
-    """Return the mean CPU seconds of a record; None if none was served or they are unknown."""
+    """Return the mean CPU seconds of a record; None if not measured, or none was served."""
     served = sum(float(processor.served) for processor in processors)
     total_s = sum(float(processor.cpu_s) for processor in processors)
     return total_s / served if served > 0 and total_s > 0 else None
@@ -226,20 +227,20 @@ def _service(processor: ProcessorReport) -> Moments:
 
 
 def _moments(*counters: float) -> Moments:
-    return Moments(*map(float, counters))  # whole numbers of numpy would wrap around
+    return Moments(*map(float, counters))  # numpy integers would overflow
 
 
 def _without_outliers(
     operator: str, processors: Sequence[ProcessorReport], notes: list[str]
 ) -> list[ProcessorReport]:
-    """Return the processors without outliers, and note these.
+    """Return the processors without outliers, and add a note for each outlier.
 
-    The spread is that of the processors near the median; if they are not the majority, it is
-    not known which are right, and all are kept.
+    The standard error is estimated from the processors near the median. If these are not the
+    majority, it is not known which ones are right, and all are kept.
     """
     means = {p.processor: p.service_s / p.sampled for p in processors if p.sampled > 0}
     middle = median(means.values()) if len(means) >= 3 else 0.0
-    if middle == 0:  # or a clock too coarse to tell
+    if middle == 0:  # too few processors, or the clock is too coarse
         return list(processors)
     near = {
         who for who, mean in means.items() if middle <= _FAR * mean and mean <= _FAR * middle

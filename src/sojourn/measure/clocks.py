@@ -1,9 +1,9 @@
-"""Producers with wrong clocks: the births of records are compared with their append times.
+"""Wrong clocks of producers: the births of records are compared with their append times.
 
-The birth of a record is the timestamp of its producer. Kafka appends it a moment later, which
-is known here to a fraction of a second by the clock of this machine. If most records of a
-source are born long before or after that, the clocks of its producers are wrong, or they send
-late. Processors cannot shorten either, so the time is counted from the append.
+The birth of a record is the timestamp of its producer. Kafka appends it a moment later; the
+clock of this machine gives that time to a fraction of a second. If most records of a source are
+born long before or after it, the clocks of its producers are wrong, or they send late. More
+processors help with neither, so latency is then measured from the append.
 """
 
 from collections import Counter, deque
@@ -16,14 +16,14 @@ Appended = tuple[float, float]
 
 # Producers hold records for a moment to send batches; a longer delay has another cause.
 _TOLERANCE_S = 0.25
-# The records of a source that give the offset of its clocks: at least, and the last of them.
+# The fewest records for the offset of a source's clocks, and how many of the last are kept.
 _LEAST, _KEPT = 30, 500
-# The median is updated after this many records, as it is used for each record.
+# The median is updated only after this many records, because it is expensive.
 _ANEW = 10
 
 
 class ProducerClocks:
-    """How far the clocks of the producers of each source are behind.
+    """The clock offset of the producers of each source.
 
     >>> clocks = ProducerClocks()
     >>> for second in range(30):
@@ -40,7 +40,7 @@ class ProducerClocks:
         self._behind_s: dict[str, float] = {}
 
     def told(self, source: str, birth_s: float, appended: Appended) -> None:
-        """Take in one record of *source*."""
+        """Record the birth and the append time of one record of *source*."""
         lags = self._lags.setdefault(source, deque(maxlen=_KEPT))
         lags.append(sum(appended) / 2 - birth_s)
         self._told[source] += 1
@@ -49,18 +49,18 @@ class ProducerClocks:
             self._behind_s[source] = middle_s if abs(middle_s) > _TOLERANCE_S else 0.0
 
     def behind_s(self, source: str) -> float:
-        """Return how far its clocks are behind, negative if ahead; 0 if they may be right."""
+        """Return how far the clocks of *source* are behind; negative if ahead, 0 if right."""
         return self._behind_s.get(source, 0.0)
 
     def birth_s(self, source: str, birth_s: float, appended: Appended | None) -> float:
-        """Return when a record was born: its own timestamp, if clocks are right."""
+        """Return the corrected birth of a record; its own timestamp if clocks are right."""
         behind_s = self.behind_s(source)
         if behind_s == 0:
             return birth_s
         return birth_s + behind_s if appended is None else sum(appended) / 2
 
     def texts(self) -> tuple[str, ...]:
-        """Return a notice for each source with wrong clocks; small changes do not alter it."""
+        """Return a notice for each source with wrong clocks, rounded so that it is stable."""
         return tuple(
             f"clocks of producers of {source} are {_off(behind_s)}; latency is measured from "
             "the append to Kafka"

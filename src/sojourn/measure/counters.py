@@ -1,8 +1,8 @@
-"""Counters of processors and operators, as hosts and the simulator send them.
+"""Counters of processors and operators, reported by hosts and the simulator.
 
-Everything is counted *between* two pulls. Nothing is checked here: reports come from other
-machines, so `aggregate` checks them, and names the one that is wrong. This module imports no
-numpy: each host imports it.
+All counters cover the interval *between* two pulls. Reports come from other machines and are
+not validated here; `aggregate` validates them, and names the one that is wrong. This module
+must not import numpy, because each host imports it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 __all__ = ["OperatorReport", "ProcessorReport", "merged", "one_each", "sooner"]
 
-# The cumulative counters of a processor; its memory is the current value.
+# The counters that add up; memory is a current value.
 _COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
 
 
@@ -18,11 +18,7 @@ _COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss"
 class ProcessorReport:
     """The counters of one processor: records served, and the times of one record in Nₘ.
 
-    *service_ss* and *wait_ss* are the sums of the squares, in s². *cpu_s* is the CPU time of
-    all records served, *longest_service_s* the longest service time of one, *memory_bytes* the
-    memory at the end; 0 if they are not measured. *node* is where it runs, on a cluster.
-
-    Not frozen: a host counts every record here. Once it is sent it does not change.
+    It is mutable because a host counts every record here. It must not change once it is sent.
 
     >>> report = ProcessorReport(processor="split-1")
     >>> report.count(service_s=0.3, wait_s=0.1, cpu_s=0.2)
@@ -34,17 +30,24 @@ class ProcessorReport:
     processor: str
     served: int = 0
     sampled: int = 0
+    """Number of records that were timed."""
     service_s: float = 0.0
     service_ss: float = 0.0
+    """Sum of squared service times, in s²."""
     wait_s: float = 0.0
     wait_ss: float = 0.0
+    """Sum of squared waits, in s²."""
     cpu_s: float = 0.0
+    """CPU time of all records served; 0 if not measured."""
     longest_service_s: float = 0.0
+    """Longest service time of a record; 0 if not measured."""
     memory_bytes: int = 0
+    """Memory at the end of the interval; 0 if not measured."""
     node: str = ""
+    """The node on which it runs, on a cluster."""
 
     def count(self, *, service_s: float, wait_s: float, cpu_s: float) -> None:
-        """Count a record that the processor has served."""
+        """Add one served and timed record."""
         self.served += 1
         self.sampled += 1
         self.service_s += service_s
@@ -67,33 +70,34 @@ class ProcessorReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorReport:
-    """The counters of the processors of an operator, and the arrivals in each bin of time.
-
-    The bins are *bin_s* wide and begin with the interval; only the last may be shorter.
-    *backlog* is the number of waiting records at its end. *counted_ratio* is the share of the
-    operator's queues whose arrivals are counted: below 1 if a report was lost. *bytes* were
-    read from or written to each stream, by its name. *transfers* records found an idle
-    processor, and waited *transfer_s* in total: the time of the transfer to the operator.
-    *hottest* is the share of the records read by key that have the most frequent key, 0 if
-    none are; *hottest_name* is that key, if known. *missing* says why processors that are
-    wanted do not start. *at_work* processors have records at the end; None if not measured.
-    """
+    """The counters of the processors of an operator, and its arrivals in bins of time."""
 
     name: str
     wanted: int
+    """Number of processors that should run."""
     running: int
     processors: tuple[ProcessorReport, ...]
     arrivals: tuple[int, ...]
+    """Arrivals per bin. Bins start with the interval; only the last one may be shorter."""
     bin_s: float
     backlog: int
+    """Waiting records at the end of the interval."""
     counted_ratio: float = 1.0
+    """Share of the operator's queues whose arrivals are counted; below 1 if one is lost."""
     bytes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes read from or written to each stream."""
     transfers: int = 0
+    """Records that found an idle processor."""
     transfer_s: float = 0.0
+    """Total wait of these records: the time of their transfer."""
     hottest: float = 0.0
+    """Share of the most frequent key among records read by key; 0 if none are."""
     hottest_name: str = ""
+    """The most frequent key, if known."""
     missing: str = ""
+    """The reason why wanted processors do not start."""
     at_work: int | None = None
+    """Processors with records at the end of the interval; None if not measured."""
 
     def __add__(self, later: "OperatorReport") -> "OperatorReport":
         both = (*one_each(self.processors).values(), *one_each(later.processors).values())
@@ -135,7 +139,7 @@ def sooner(report: ProcessorReport, by_s: float) -> ProcessorReport:
 
 
 def merged(reports: Iterable[ProcessorReport]) -> tuple[ProcessorReport, ...]:
-    """Return one report per processor: the sum of its *reports*, the earliest first."""
+    """Return the sum of the reports of each processor; *reports* are in order of time."""
     total: dict[str, ProcessorReport] = {}
     for report in reports:
         before = total.get(report.processor)
@@ -144,7 +148,7 @@ def merged(reports: Iterable[ProcessorReport]) -> tuple[ProcessorReport, ...]:
 
 
 def one_each(reports: Iterable[ProcessorReport]) -> dict[str, ProcessorReport]:
-    """Return one report per processor: of duplicates, the one with more records served."""
+    """Return one report per processor; of duplicates the one with the most records served."""
     kept: dict[str, ProcessorReport] = {}
     for report in reports:
         before = kept.get(report.processor)

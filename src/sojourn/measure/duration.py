@@ -1,4 +1,4 @@
-"""Durations as users write them, with their unit."""
+"""Parsing of durations with a unit, as users write them."""
 
 import re
 from math import inf
@@ -13,7 +13,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)")
 
 
 def read_duration_s(text: str) -> float:
-    """Return the seconds in `500ms`, `1.5s`, `2m`; the unit is required.
+    """Parse a duration such as `500ms`, `1.5s` or `2m`, in seconds; the unit is required.
 
     >>> read_duration_s("500ms"), read_duration_s("1.5 s"), read_duration_s("2m")
     (0.5, 1.5, 120.0)
@@ -26,7 +26,7 @@ def read_duration_s(text: str) -> float:
 
 
 def read_positive_s(text: str, option: str) -> float:
-    """Return the seconds in *text*. Raise `BadInput` unless they are positive."""
+    """Parse a duration for *option*, in seconds. Raise `BadInput` unless it is positive."""
     seconds = read_duration_s(text)
     if not 0 < seconds < inf:
         raise BadInput(f"{option} {text} is not positive; write more than 0")

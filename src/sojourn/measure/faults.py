@@ -1,7 +1,7 @@
-"""What is wrong with a pull: the reasons why it is not usable.
+"""Validation of a pull: the reasons why it is not usable.
 
-A fault names the operator, or the clock, and the value. Each check relies on those before it,
-and the first fault counts.
+A fault names the operator, or the clock, and the value. Each check relies on the checks before
+it, so only the first fault is used.
 """
 
 from collections import Counter
@@ -19,14 +19,14 @@ from sojourn.topology import Topology
 __all__ = ["BIN_SLACK", "faults"]
 
 BIN_SLACK = 1e-3
-"""How much of a bin the ends of an interval may be off, as clocks round."""
+"""Tolerance for the ends of an interval, as a part of a bin, because clocks round."""
 
 # As in `sojourn.topology.check`: no real count or time is larger.
 _MOST = 1e18
 _SHORTEST_S = 1e-9
-# If a smaller part of the queues was counted, the others are not known.
+# Arrivals are divided by the part of the queues that was counted; a smaller part is an error.
 _LEAST_RATIO = 1e-6
-# In an interval this many times as long as planned the process was suspended.
+# If an interval is this many times as long as planned, the process was suspended.
 _TOO_LONG = 3
 # Sums of millions of floats are rounded; squares of very short times are 0.
 _ROUNDING, _VANISHING = 1e-6, 1e-300
@@ -38,7 +38,7 @@ _COUNTERS = tuple(each.name for each in fields(ProcessorReport) if each.type is 
 def faults(
     pull: Pull, topology: Topology, *, every_s: float, last_s: float | None = None
 ) -> Iterator[str]:
-    """Yield what is wrong with *pull*; pulls are *every_s* apart, the last was at *last_s*."""
+    """Yield the faults of *pull*; pulls are *every_s* apart, the last one was at *last_s*."""
     yield from _clock(pull, every_s, last_s)
     yield from _names(pull, topology)
     yield from _machine(pull)
@@ -48,7 +48,7 @@ def faults(
 
 
 def _wrong(value: object, most: float = _MOST) -> bool:
-    """Tell whether *value* is not a number from 0 to *most*."""
+    """Return whether *value* is not a number from 0 to *most*."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return True
     return not 0 <= value <= most
@@ -151,14 +151,14 @@ def _processor(report: ProcessorReport, at_s: float) -> Iterator[str]:
                 f"{total} {sum_s:g} and {squares} {sum_ss:g} of {who} cannot be the sums of "
                 f"{report.sampled} times"
             )
-    # the longest time is at least the root of the mean square
+    # the longest service time is at least the root of the mean square
     longest_s = (float(report.service_ss) / max(1, report.sampled)) ** 0.5
     if longest_s > at_s * (1 + BIN_SLACK) > 0:
         yield f"{who} served a record for {longest_s:g} s, but the clock is at {at_s:g} s"
 
 
 def _possible(number: int, sum_s: float, sum_ss: float) -> bool:
-    """Tell whether *number* times of 0 or more can have these sums (Cauchy-Schwarz)."""
+    """Return whether *number* times of 0 or more can have these sums (Cauchy-Schwarz)."""
     if number == 0:
         return sum_s == 0 and sum_ss == 0
     least, most = sum_s * sum_s / number, sum_s * sum_s

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 __all__ = ["Interval"]
 
-# Student's t for 95 % and so many degrees of freedom; for more, that of the normal.
+# Student's t for 95 % by degrees of freedom, from 1 on; for more, the normal quantile is used.
 _STUDENT = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -18,7 +18,7 @@ _NORMAL = 1.96
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A measured value, and half the width of its 95 % confidence interval.
+    """A measured value and half the width of its 95 % confidence interval.
 
     >>> Interval.over([1.0, 2.0, 3.0])
     Interval(value=2.0, half_width=2.484)
@@ -31,9 +31,9 @@ class Interval:
 
     @classmethod
     def over(cls, values: Sequence[float]) -> "Interval":
-        """Return the mean of independent *values*; of one alone its error is not known.
+        """Return the mean of independent *values* with its confidence interval.
 
-        Those that are not known do not count.
+        Values that are not finite are ignored. The half width is NaN for fewer than two values.
         """
         known = [value for value in values if isfinite(value)]
         if len(known) < 2:
@@ -43,7 +43,7 @@ class Interval:
         return cls(fmean(known), student * stdev(known) / sqrt(len(known)))
 
     def surely_below(self, other: "Interval") -> bool:
-        """Tell whether *other* is higher by more than chance.
+        """Return whether *other* is significantly higher.
 
         >>> Interval(1.0, 0.1).surely_below(Interval(1.3, 0.1))
         True

@@ -1,4 +1,4 @@
-"""The costs of nodes: the time that adding and removing one takes, and the bill."""
+"""The costs of nodes: the time to add and to remove one, and the bill."""
 
 from collections import deque
 from collections.abc import Collection
@@ -11,27 +11,25 @@ from sojourn.text import shown
 
 __all__ = ["Bill", "NodeCosts", "NodeMoves", "NodeTime", "check_price"]
 
-# As for pauses of changes: clusters differ, and one cluster from hour to hour.
+# Only the last moves count: clusters differ, and each one varies from hour to hour.
 _LAST_MOVES = 5
 _HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCosts:
-    """How long nodes take to come and to go; None if none has.
-
-    *adding_s* is from asking for a node until its processors run; *removing_s* from deciding to
-    give one back until it is gone.
-    """
+    """The time to add and to remove a node; None if not known yet."""
 
     adding_s: float | None = None
+    """Time from the request for a node until its processors run."""
     removing_s: float | None = None
+    """Time from the decision to release a node until it has left."""
 
     def away_s(self, disturbed: float) -> float:
-        """Return how long a node should be away for giving it back to be worth it.
+        """Return the time that a node must be away to make its release worthwhile.
 
-        Until it is back processors are missing, for no more than the part *disturbed* of the
-        time; and until it is gone it is paid for and not used.
+        While it is added again its processors are missing, at most for the part *disturbed* of
+        that time. While it is removed it is paid for without being used.
 
         >>> NodeCosts(adding_s=4.8, removing_s=1.1).away_s(0.05)
         97.1
@@ -40,7 +38,7 @@ class NodeCosts:
 
 
 class NodeMoves:
-    """Learns what nodes cost from their coming and going: *costs* are medians of the last.
+    """Measures the times to add and to remove nodes; `costs` has medians of the last ones.
 
     >>> moves = NodeMoves()
     >>> moves.saw(0.0, there=["a"], settled=["a"])
@@ -63,18 +61,18 @@ class NodeMoves:
         self.costs = NodeCosts()  # replaced as a whole, so that any thread may read it
 
     def asked(self, at_s: float, more: int) -> None:
-        """Take note that so many *more* nodes were asked for."""
+        """Record a request for *more* additional nodes."""
         self._asked_s.extend([at_s] * more)
 
     def released(self, at_s: float, node: str) -> None:
-        """Take note that a node is to be given back."""
+        """Record the decision to release a node."""
         self._leaving_s.setdefault(node, at_s)
 
     def saw(self, at_s: float, *, there: Collection[str], settled: Collection[str]) -> None:
-        """Take note of the nodes that are *there*, and of those whose processors all run.
+        """Record the nodes that are *there*, and the *settled* ones, whose processors all run.
 
-        A node that comes is the one that was asked for first. One that nobody has asked for,
-        such as one that replaces another, teaches nothing.
+        A new node is attributed to the oldest request. A node without a request, for example
+        the replacement of another one, is not measured.
         """
         new = frozenset(there) - (frozenset(there) if self._known is None else self._known)
         self._known = frozenset(there)
@@ -94,14 +92,14 @@ class NodeMoves:
 
 
 def _learn(times_s: deque[float], took_s: float) -> None:
-    """Add a time, unless the clock was set back."""
+    """Add a time, unless it is negative because the clock was set back."""
     if took_s >= 0:
         times_s.append(took_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTime:
-    """The time that nodes were there, added up: *total_s* until *at_s*, and *nodes* since.
+    """The accumulated time of all nodes, in node seconds.
 
     Two nodes for a minute, and one of them for another:
 
@@ -111,14 +109,17 @@ class NodeTime:
     """
 
     total_s: float = 0.0
+    """Total until `at_s`."""
     at_s: float | None = None
+    """Time of the last update."""
     nodes: frozenset[str] = frozenset()
+    """The nodes since then."""
 
     def saw(self, at_s: float, nodes: Collection[str]) -> "NodeTime":
-        """Return it with the nodes that are there at *at_s*; those before were there till then.
+        """Return the time updated to *at_s*, from which on the nodes are *nodes*.
 
-        If the clock was set back, nothing is counted for that step, and the next one begins
-        there.
+        The previous nodes count until *at_s*. If the clock was set back, this step counts as 0,
+        and the next one starts at *at_s*.
         """
         lasted_s = 0.0 if self.at_s is None else max(0.0, at_s - self.at_s)
         return NodeTime(
@@ -128,15 +129,13 @@ class NodeTime:
         )
 
     def until(self, at_s: float) -> float:
-        """Return the total until *at_s*, if no node came or went since."""
+        """Return the total until *at_s*, assuming that the nodes have not changed."""
         return self.saw(at_s, self.nodes).total_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """The hours of all nodes so far, each at *price_per_hour*, and their *cost*.
-
-    The cost is in the currency of the price.
+    """The node hours so far, and their cost in the currency of the price.
 
     >>> Bill.of(5400.0, 0.5).cost
     0.75
@@ -154,7 +153,7 @@ class Bill:
 
 
 def check_price(price_per_hour: float) -> None:
-    """Raise `BadInput` unless it can be the price of a node."""
+    """Raise `BadInput` unless the price is finite and not negative."""
     if not (isfinite(price_per_hour) and price_per_hour >= 0):
         raise BadInput(
             f"a price of {shown(price_per_hour)} per hour is not possible; write 0 or more"

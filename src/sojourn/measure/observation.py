@@ -1,4 +1,4 @@
-"""An observation: what was measured in an interval. The loop decides on it."""
+"""An observation: the measurements of an interval, on which the loop bases its decisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["Moments", "Observation", "ObservedNode", "ObservedOperator"]
 
-# Records can always get this part of the cores, whatever else runs on the machine: schedulers
-# share cores between all processes that are ready.
+# Records can always use this part of the cores, whatever else runs on the machine: schedulers
+# share cores fairly between all processes that are ready.
 _LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """The number of sampled times, their sum and the sum of their squares.
+    """The number of sampled times, their sum, and the sum of their squares.
 
     >>> waits = Moments(3, 6.0, 14.0) + Moments(1, 4.0, 16.0)  # 1, 2, 3 and 4 seconds
     >>> waits.mean_s, waits.scv
@@ -54,48 +54,53 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedOperator:
-    """What was measured at one operator.
-
-    *arrival_scv* is None if there were too few bins, or too few arrivals in them; *bins* is how
-    many were used. *wanted* and *running* processors and the *backlog* are those at the end.
-    *utilisation* is the part of the time that processors were busy; a record counts in the
-    interval in which it is done, so a long one may bring it above 1. *longest_service_s* is
-    that of one record, also at processors that are left out as outliers, and *cpu_s* the mean
-    CPU time of a record; None if nothing was served or it is not measured. *memory_bytes* is
-    that of all its processors, *bytes_per_s* that of each stream. *transfer* are the waits of
-    records that found an idle processor; *wait* includes them. *hottest* is the share of its
-    records that have the most frequent key, *hottest_name*, 0 if it reads none by key;
-    *missing* says why processors that are wanted do not start. *at_work* processors had
-    records at the end of the interval; None if it is not measured.
-    """
+    """The measurements of one operator."""
 
     name: str
     wanted: int
+    """Processors that should run, at the end of the interval."""
     running: int
+    """Processors that run, at the end of the interval."""
     backlog: int
+    """Waiting records at the end of the interval."""
     arrivals_per_s: float
     served_per_s: float
     served: float
+    """Number of records served."""
     service: Moments
     wait: Moments
+    """Waits for a processor, with the transfer to the operator."""
     arrival_scv: float | None = None
+    """Variability of arrivals; None if there are too few bins, or too few arrivals in them."""
     bins: float = 0
+    """Number of bins used for `arrival_scv`."""
     utilisation: float | None = None
+    """Part of the time in which processors were busy. A record counts in the interval in which
+    it completes, so a long one may raise this above 1."""
     cpu_s: float | None = None
+    """Mean CPU time of a record; None if not measured, or nothing was served."""
     longest_service_s: float | None = None
+    """Longest service time of a record, outlier processors included; None as for `cpu_s`."""
     memory_bytes: int = 0
+    """Memory of all processors."""
     bytes_per_s: Mapping[str, float] = field(default_factory=dict)
+    """Bytes per second of each stream."""
     transfer: Moments = Moments()
+    """Waits of records that found an idle processor; `wait` includes them."""
     hottest: float = 0.0
+    """Share of the records with the most frequent key; 0 if none are read by key."""
     hottest_name: str = ""
+    """The most frequent key, if known."""
     missing: str = ""
+    """The reason why wanted processors do not start."""
     at_work: int | None = None
+    """Processors with records at the end of the interval; None if not measured."""
 
     @property
     def key_busy(self) -> float | None:
-        """The part of one processor's time that the most frequent key takes; None if unknown.
+        """The load of the most frequent key on its one processor; None if unknown.
 
-        From 1 on its records wait ever longer, however many processors there are.
+        From 1 on its queue grows without bound, with any number of processors.
         """
         if self.hottest == 0 or self.service.mean_s is None:
             return None
@@ -123,7 +128,7 @@ class ObservedOperator:
 
     @property
     def sojourn_s(self) -> float | None:
-        """The mean time a record waits and is served; None if none was timed."""
+        """The mean of wait and service of a record; None if none was timed."""
         if self.wait_s is None or self.service_s is None:
             return None
         return self.wait_s + self.service_s
@@ -131,16 +136,15 @@ class ObservedOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedNode:
-    """What was measured at one node of a cluster.
-
-    *busy_cores* of its *cores* were used by all that runs there; None if it is not known. By
-    operator, *running* are its processors, and *computing* the cores that records used.
-    """
+    """The measurements of one node of a cluster."""
 
     cores: float
     busy_cores: float | None = None
+    """Cores used by all processes of the node; None if not known."""
     running: Mapping[str, int] = field(default_factory=dict)
+    """Processors of each operator."""
     computing: Mapping[str, float] = field(default_factory=dict)
+    """Cores used by the records of each operator."""
 
     @property
     def free_cores(self) -> float:
@@ -150,17 +154,7 @@ class ObservedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observation:
-    """What was measured from *since_s* until *at_s*.
-
-    If it is not *usable*, *reason* says why, and the loop changes nothing. *notes* say what was
-    tolerated: lost reports, processors that were ignored. *arrivals_per_s* are the roots from
-    outside, λ₀, *streams* the same for each stream if that is known. *cores* are those of the
-    machine, *busy_cores* those that all processes on it kept busy; of a cluster, those of all
-    *nodes*, of which more come if there are more than *per_node* processors for each, until
-    there are *most_nodes*. While it is *warming* up the application has just started, and there
-    are no service times. *commits* is the number of batches that ended in the interval; records
-    that arrived during a commit had to wait. *node_costs* is how long nodes took to come and to
-    go.
+    """The measurements of the interval from *since_s* until *at_s*.
 
     >>> Observation.unusable(0, 10, "split: service_s of p1 is nan").usable
     False
@@ -169,43 +163,56 @@ class Observation:
     since_s: float
     at_s: float
     usable: bool = True
+    """If False, the loop changes nothing."""
     reason: str = ""
+    """The reason why it is not usable."""
     notes: tuple[str, ...] = ()
+    """Tolerated faults: lost reports, ignored processors."""
     operators: Mapping[str, ObservedOperator] = field(default_factory=dict)
     arrivals_per_s: float = nan
+    """Roots that arrive from outside, λ₀."""
     completed_per_s: float = nan
     streams: Mapping[str, float] = field(default_factory=dict)
+    """Roots per second of each stream from outside, if known."""
     completions: Sketch = field(default_factory=Sketch.empty)
+    """Completion of roots."""
     sums: Sketch = field(default_factory=Sketch.empty)
+    """Sums of the sojourns of a root's tree."""
     cores: float | None = None
+    """Cores of the machine, or of all nodes."""
     busy_cores: float | None = None
+    """Cores that all processes of the machine, or of all nodes, keep busy."""
     nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
     per_node: int = 0
+    """Processors per node; more processors than that add nodes."""
     most_nodes: int = 0
+    """Maximum number of nodes."""
     warming: bool = False
+    """Whether the application has just started; there are then no service times."""
     commits: int = 0
+    """Batches that ended in the interval. Records that arrived during a commit had to wait."""
     node_costs: NodeCosts = field(default_factory=NodeCosts)
 
     @classmethod
     def unusable(cls, since_s: float, at_s: float, reason: str) -> "Observation":
-        """Return an observation without measurements."""
+        """Return an observation without measurements, with the *reason*."""
         return cls(since_s=since_s, at_s=at_s, usable=False, reason=reason)
 
     @property
     def lasted_s(self) -> float:
-        """How long the interval was."""
+        """The length of the interval."""
         return self.at_s - self.since_s
 
     @property
     def computing_cores(self) -> float:
-        """The cores that records kept busy, at operators that measure it."""
+        """The cores that records kept busy, at operators that measure CPU time."""
         return sum(o.served_per_s * (o.cpu_s or 0.0) for o in self.operators.values())
 
     @property
     def free_cores(self) -> float | NodeCores | None:
-        """The cores that records can use, by node on a cluster; None if it is not measured.
+        """The cores that records can use, by node on a cluster; None if not measured.
 
-        The rest is used by other processes: busy cores that do not compute records.
+        Other processes use the rest: busy cores that do not compute records.
         """
         if self.nodes:
             return NodeCores(
@@ -219,7 +226,7 @@ class Observation:
 
     @property
     def mean_s(self) -> float:
-        """E[T]: the mean sum of the sojourns of all records of a root's tree; NaN if none."""
+        """E[T]: the mean sum of the sojourns of a root's tree; NaN if no root completed."""
         return self.sums.mean_s
 
     def percentile_s(self, ratio: float) -> float:

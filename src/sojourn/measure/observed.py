@@ -1,4 +1,4 @@
-"""The measured topology, for which the next plan is made."""
+"""The measured topology: the last known one, updated with measurements, for the next plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,31 +13,31 @@ from sojourn.topology.node_cores import NodeCores
 __all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "measured", "observed"]
 
 LEAST_SAMPLES = 30
-"""The least samples for a mean, or a number sent, to replace the last known one."""
+"""The fewest samples for a mean, or a number sent, that replaces the last known one."""
 MOST_ERROR = 0.5
-"""The largest relative standard error of a mean service time that is used."""
+"""The largest acceptable relative standard error of a mean service time."""
 LEAST_SCV_SAMPLES = 100
-"""The same for a service scv, which needs more samples."""
+"""The fewest samples for a service scv, which needs more than a mean."""
 
 # The smallest number that `sojourn.topology.check` accepts; a shorter time counts as 0.
 _SMALLEST = 1e-18
-# A share that is this many standard errors lower is not lower by chance.
+# Standard errors between a measured share and its lower bound.
 _SURELY = 3.0
-# From this part of the cores on, processors are busy because they wait for a core.
+# Utilisation of cores above which processors are busy because they wait for a core.
 _FULL = 0.9
-# From this part of its records on that are on full nodes, an operator counts as being there.
+# An operator counts as being on full nodes if more than this part of its computing is there.
 _MOST = 0.5
 # The number of roots assumed for an interval without any.
 _UNSEEN_ROOTS = 0.5
 
 
 def measured(topology: Topology, observation: Observation) -> Topology:
-    """Return *topology*, the last known one, with measured values, for policies to plan for.
+    """Return the last known *topology* with measured values, for policies to plan for.
 
-    It is what `observed` returns. If that is not a valid topology, because nothing arrived or a
-    loop seems to send back more than it got by chance, it is the last known one scaled to the
-    measured arrivals: never to 0, and without arrivals not to more than before. Raise
-    `BadInput` if the observation is not usable.
+    This is the result of `observed` if that is a valid topology. It is not if nothing arrived,
+    or if by chance a loop seems to send back more than it received. The result is then the last
+    known topology scaled to the measured arrivals: never to 0, and without arrivals never to
+    more than before. Raise `BadInput` if the observation is not usable.
     """
     try:
         return observed(topology, observation)
@@ -53,28 +53,27 @@ def measured(topology: Topology, observation: Observation) -> Topology:
 
 
 def observed(topology: Topology, observation: Observation) -> Topology:
-    """Return *topology*, the last known one, with measured values instead.
+    """Return the last known *topology* with its values replaced by measured ones.
 
-    - A stream from outside has its measured rate if streams are counted separately, and
-      otherwise its share of λ₀. Shares of one stream between operators that nothing else
-      reaches are the measured ones; others stay.
-    - Service times and scvs are the measured ones if there are enough samples, and no single
-      record took most of the time.
-    - What operators send to one target is scaled by one factor per target: records that
-      reached it from inside over those that would have, by the records *served* upstream.
-      Ratios between the sources of one target stay; of one source the number sent is exactly
-      the measured one. Served and not arrived records count, so an upstream operator that
-      cannot keep up does not seem to send less per record.
-    - The share of the most frequent key is a lower bound, with confidence.
+    - A stream from outside has its measured rate if streams are counted separately, otherwise
+      its share of λ₀. The shares of one stream between operators are measured if nothing else
+      reaches these operators, and otherwise stay.
+    - Service times and scvs are measured if there are enough samples, and no single record
+      took most of the time.
+    - The numbers sent to a target are scaled by one factor per target: records that reached it
+      from inside over those expected from the records *served* upstream. Ratios between the
+      sources of a target stay; with one source, the number sent is exactly the measured one.
+      Served rather than arrived records count, so an upstream operator that cannot keep up
+      does not seem to send less per record.
+    - The share of the most frequent key is a lower confidence bound.
     - Transfer times are the waits of records that found an idle processor.
-    - `cores` are those of the machine, or of each node of a cluster, without those that other
-      processes use. Service times
-      are those on a core of its own, without the effect of sharing cores, because a plan
-      changes how many processors share them.
+    - `cores` are the cores of the machine, or of each node, without those that other processes
+      use. Service times are those on a core of its own, without the effect of sharing, because
+      a plan changes how many processors share the cores.
 
-    While every operator serves what arrives, the traffic equations of the result give back
-    the measured rates. Raise `BadInput` if the observation is not usable, and `BadTopology`
-    if the result is not a valid topology: nothing arrives, or a loop does not die out.
+    If every operator serves all its arrivals, the traffic equations of the result reproduce the
+    measured rates. Raise `BadInput` if the observation is not usable, and `BadTopology` if the
+    result is not a valid topology: nothing arrives, or a loop does not die out.
     """
     if not observation.usable:
         raise BadInput(
@@ -93,20 +92,19 @@ def observed(topology: Topology, observation: Observation) -> Topology:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """By which factor sharing cores lengthened computing, and whether cores were full.
-
-    If they were, waits for a core cannot be told from other waits.
-    """
+    """The effect of shared cores in the interval."""
 
     stretch: float = 1.0
+    """Factor on computing times."""
     full: bool = False
+    """Whether cores were full, so that waits for a core look like any other wait."""
 
     def alone(self, took_s: float, cpu_s: float, waited_s: float | None) -> tuple[float, float]:
-        """Return the service time on a core of its own, and how much of it is CPU time.
+        """Return the service time on a core of its own, and its CPU time.
 
-        *waited_s* is the wait for something other than a core, when it was last known. CPU time
-        is limited to the service time: a record may use several cores, or a processor do other
-        work.
+        *waited_s* is the last known wait for anything but a core, such as I/O. CPU time is
+        limited to the service time, because a record may use several cores, or the processor
+        may do other work.
         """
         computes_s = min(cpu_s, took_s)
         waits_s = max(0.0, took_s - computes_s * self.stretch)
@@ -116,7 +114,7 @@ class _Shared:
 
 
 def _shared(observation: Observation, cores: float | NodeCores | None) -> dict[str, _Shared]:
-    """Return how operators shared cores; those that are left out did not."""
+    """Return the effect of shared cores on operators; it is 1 for operators left out."""
     told = {
         name: o.cpu_s / o.service_s
         for name, o in observation.operators.items()
@@ -138,10 +136,10 @@ def _shared(observation: Observation, cores: float | NodeCores | None) -> dict[s
 def _pool(
     running: Mapping[str, int], parts: Mapping[str, float], busy: float, cores: float
 ) -> _Shared:
-    """Return how processors that compute in *parts* of their service share *cores*."""
+    """Return the effect of *cores* shared by processors that compute in *parts* of service."""
     told = [(k, parts[name]) for name, k in running.items() if name in parts]
     if busy >= _FULL * cores:
-        # Counted as waits for a core: another processor would not help in either case.
+        # All waits count as waits for a core: another processor would not help in either case.
         return _Shared(stretch(busy, cores, sum(k for k, _ in told)), full=True)
 
     def at_once(longer: float) -> float:
@@ -153,7 +151,7 @@ def _pool(
 def _mixed(
     operator: str, nodes: Mapping[str, ObservedNode], pools: Mapping[str, _Shared]
 ) -> _Shared:
-    """Return how an operator shares cores on all its nodes, by what it computed on each."""
+    """Return the effect on an operator on all its nodes, weighted by its computing on each."""
     used = {name: nodes[name].computing.get(operator, 0.0) for name in pools}
     total = sum(used.values())
     if total == 0:
@@ -185,7 +183,7 @@ def _reached_by_nothing_else(topology: Topology, arrival: Arrival) -> bool:
 def _factors(
     topology: Topology, arrivals: tuple[Arrival, ...], seen: Mapping[str, ObservedOperator]
 ) -> dict[str, float]:
-    """Return the factor between records received from inside and those expected."""
+    """Return the ratio of records received from inside to those expected, by operator."""
     inside = {name: seen[name].arrivals_per_s for name in topology.operator}
     for arrival in arrivals:
         for name, share in arrival.shares.items():
@@ -240,9 +238,9 @@ def _operator(
 
 
 def _hottest_key(seen: ObservedOperator) -> float:
-    """Return a lower bound of the share of the most frequent key.
+    """Return a lower confidence bound of the share of the most frequent key.
 
-    Among few records the most frequent key has a large share by chance.
+    Among few records, the most frequent key has a large share by chance.
     """
     part, number = seen.hottest, max(1.0, seen.served)
     return _number(max(0.0, part - _SURELY * sqrt(part * (1 - part) / number)))
@@ -255,7 +253,7 @@ def _waited_s(operator: Operator) -> float | None:
 
 
 def _sure(seen: ObservedOperator) -> bool:
-    """Tell whether the mean service time is known: not if one record makes up most of it."""
+    """Return whether the mean service time is reliable, not dominated by a few records."""
     scv = seen.service_scv or 0.0
     return seen.samples >= LEAST_SAMPLES and scv <= MOST_ERROR**2 * seen.samples
 

@@ -1,6 +1,6 @@
-"""A pull: all counters that an engine returns at a look.
+"""A pull: all counters that an engine reports for one observation.
 
-Nothing is checked here: `aggregate` checks what it is given, and names what is wrong.
+Nothing is validated here; `aggregate` validates a pull, and names the fault.
 """
 
 from collections.abc import Mapping
@@ -15,18 +15,16 @@ __all__ = ["NodeReport", "Pull", "RootReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RootReport:
-    """Roots that entered, in total and by stream if that is known, and that completed.
-
-    *completions* has the times from a root's entry until its whole tree was done, *sums* the
-    sums of the sojourns of all records of its tree; both for the completed roots that were
-    traced.
-    """
+    """The roots that entered and completed in the interval."""
 
     entered: int
     completed: int
     completions: Sketch = field(default_factory=Sketch.empty)
+    """Completion of the traced roots: from entry until the whole tree is processed."""
     sums: Sketch = field(default_factory=Sketch.empty)
+    """Sums of the sojourns of all records of a root's tree, for the traced roots."""
     streams: Mapping[str, int] = field(default_factory=dict)
+    """Roots that entered by each stream, if known."""
 
     def __add__(self, later: "RootReport") -> "RootReport":
         same = self.streams.keys() == later.streams.keys()
@@ -43,36 +41,35 @@ class RootReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
-    """The cores of a node, and the CPU seconds per second of all that runs on them, if known.
+    """The cores of a node.
 
-    Nodes that share cores, because they are on one machine, have equal parts of both.
+    Nodes that share cores, because they are on one machine, have equal parts of both figures.
     """
 
     cores: float
     busy_cores: float | None = None
+    """CPU seconds per second of all processes on these cores, if known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pull:
-    """All counters from *since_s* until *at_s*, on the engine's clock.
-
-    *cores* are those of the machine, and *busy_cores* the CPU seconds per second of all its
-    processes; None if not measured. On a cluster they are in *nodes*, by name, in the order in
-    which nodes get processors; *node_costs* is how long nodes took to come and to go. While it
-    is *warming* up the application has just
-    started: code is imported and compiled, and times are not representative. *commits* is the
-    number of batches that ended in the interval; records waited for them. *notes* say what the
-    engine corrected.
-    """
+    """All counters from *since_s* until *at_s*, on the engine's clock."""
 
     since_s: float
     at_s: float
     operators: tuple[OperatorReport, ...]
     roots: RootReport
     cores: float | None = None
+    """Cores of the machine; None if not measured. A cluster reports them in `nodes`."""
     busy_cores: float | None = None
+    """CPU seconds per second of all processes of the machine; None if not measured."""
     nodes: Mapping[str, NodeReport] = field(default_factory=dict)
+    """The nodes of a cluster, in the order in which they get processors."""
     node_costs: NodeCosts = field(default_factory=NodeCosts)
     warming: bool = False
+    """Whether the application has just started: code is imported and compiled, and times are
+    not representative."""
     commits: int = 0
+    """Batches that ended in the interval; records waited for them."""
     notes: tuple[str, ...] = ()
+    """Corrections that the engine made."""

@@ -1,8 +1,8 @@
 """A mergeable distribution of times in bounded memory: percentiles are exact to 0.2 %.
 
-Times are counted in buckets that grow by a constant factor, so the *relative* error of a
-percentile is bounded whatever the times are (the idea of DDSketch, Masson et al. 2019). Two
-sketches merge by adding their counts, exactly.
+Times are counted in buckets whose width grows by a constant factor, so the *relative* error of
+a percentile is bounded for any times (the idea of DDSketch, Masson et al. 2019). Two sketches
+are merged exactly, by adding their counts.
 """
 
 from dataclasses import dataclass
@@ -22,18 +22,19 @@ _BUCKETS = ceil(log(_LONGEST_S / _SHORTEST_S) / log(_GROWTH)) + 2
 class Sketch:
     """The number of times in each bucket, their sum and sum of squares.
 
-    Only buckets between the *first* filled one and the last are kept, so that a sketch of
-    similar latencies is small.
+    Only the range of filled buckets is stored, so that a sketch of similar latencies is small.
     """
 
     filled: NDArray[np.int64]
+    """The counts from the first filled bucket to the last one."""
     first: int = 0
+    """The index of the first filled bucket."""
     sum_s: float = 0.0
     sum_ss: float = 0.0
 
     @classmethod
     def of(cls, times_s: ArrayLike) -> "Sketch":
-        """Return the sketch of some times, 0 or more.
+        """Return the sketch of *times_s*, which must not be negative.
 
         >>> sketch = Sketch.of(range(1, 1001))
         >>> sketch.number, sketch.mean_s
@@ -56,7 +57,7 @@ class Sketch:
     def of_counts(
         cls, counts: NDArray[np.int64], sum_s: float = 0.0, sum_ss: float = 0.0
     ) -> "Sketch":
-        """Return the sketch with these *counts* in all buckets, from the first on."""
+        """Return the sketch with these *counts*, of all buckets including empty ones."""
         places = np.flatnonzero(counts)
         if not places.size:
             return cls(np.zeros(0, np.int64), 0, sum_s, sum_ss)
@@ -79,10 +80,10 @@ class Sketch:
         return Sketch(filled, first, *sums)
 
     def times(self, factor: float) -> "Sketch":
-        """Return the sketch of times *factor* times as long.
+        """Return the sketch with all times multiplied by *factor*.
 
-        Mean and deviation are exact; percentiles are off by at most another 0.2 %, as the times
-        of one bucket stay in one.
+        Mean and deviation are exact. Buckets are shifted as a whole, which adds an error of at
+        most 0.2 % to percentiles.
 
         >>> Sketch.of([1.0, 3.0]).times(6).mean_s
         12.0
@@ -120,11 +121,11 @@ class Sketch:
         return sqrt(max(0.0, self.sum_ss / self.number - self.mean_s**2))
 
     def percentile_s(self, ratio: float) -> float:
-        """Return the time below which *ratio* of all times are; NaN if empty."""
+        """Return the percentile *ratio*, from 0 to 1; NaN if empty."""
         if not self.number:
             return float("nan")
         bucket = self.first + int(np.searchsorted(np.cumsum(self.filled), ratio * self.number))
         if bucket == 0:
             return 0.0
-        # the middle of the bucket: between its bounds the error is the same to either side
+        # a value inside the bucket with the same relative error to either bound
         return float(_SHORTEST_S * _GROWTH**bucket * 2 / (1 + _GROWTH))

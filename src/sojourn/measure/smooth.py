@@ -1,14 +1,14 @@
 """Smoothing: several observations averaged into one (DRS IV-A).
 
-Smoothing takes the history and returns an average; it has no state. Weights of the average:
+A smoother maps the history to an average; it has no state. The average is formed as follows:
 
 - rates are weighted by time, times by samples, dispersions by bins, CPU time and the share of
   the hottest key by records served
-- transfer times are a median: they hardly change, and a mean would be distorted for long by a
-  wait for something else
+- transfer times are a median: they hardly change, and a wait for something else would distort
+  a mean for a long time
 - wait, utilisation and completions depend on the allocation: only observations with the same
   running processors as the last one are used
-- processors, backlog, memory and the cores of machines are those of the last one
+- processors, backlog, memory and the cores of machines are those of the last observation
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,9 +31,9 @@ __all__ = ["Smoother", "Window", "mean_cpu_s"]
 class Smoother(Protocol):
     """Averages observations, oldest first, into one.
 
-    Those that are not usable are left out. If the last one is not usable, the average is marked
-    as not usable with its reason, so that nothing is changed on it. If none is usable, the last
-    one is returned. Raise `BadInput` if there are no observations.
+    Unusable observations are left out. If the last one is unusable, the average is marked as
+    unusable with its reason, so that nothing is changed on it. If none is usable, the last one
+    is returned. Raise `BadInput` if there are no observations.
     """
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
@@ -43,9 +43,10 @@ class Smoother(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """D(n) = (d(n-w+1) + … + d(n)) / w: the mean of the last *size* usable observations."""
+    """A moving average: D(n) = (d(n-w+1) + … + d(n)) / w over usable observations."""
 
     size: int
+    """The number of observations, w."""
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -83,7 +84,7 @@ class Window:
 
 
 def _node(name: str, alike: Sequence[Observation]) -> ObservedNode:
-    """Return a node with the averages of what was used there."""
+    """Return the last observation of a node, with averages of its CPU use."""
     last = alike[-1].nodes[name]
     told = [
         (node, node.busy_cores, o)
@@ -151,15 +152,15 @@ def _operator(
 
 
 def mean_cpu_s(seen: Iterable[ObservedOperator]) -> float | None:
-    """Return the mean CPU time of a record, by the records served; None if it is not known."""
+    """Return the mean CPU time of a record, weighted by records served; None if unknown."""
     told = [(o.cpu_s, o.served) for o in seen if o.cpu_s is not None and o.served > 0]
     return _mean(told) if told else None
 
 
 def _typical(times: Sequence[Moments]) -> Moments:
-    """Return as many times as there are, each as long as the median of the means.
+    """Return the same number of times, all equal to the median of the means.
 
-    Each observation counts once: most times come from intervals with waits.
+    Each observation has the same weight, because most samples are from intervals with waits.
     """
     told = [each.mean_s for each in times if each.mean_s is not None]
     middle_s = median_low(told) if told else 0.0

@@ -1,9 +1,9 @@
 """An adaptive window: little noise on a steady load, and no lag after a step.
 
-A short window is noisy, a long one lags. This one begins with the last few observations and
-adds older ones, a few at a time, while they differ by no more than chance. Service times change
-less often than loads, and only some are timed: those of each operator, with their CPU time, are
-averaged over their own window, which is often longer.
+A short window is noisy, a long one lags. This one starts with the last few observations and
+adds older ones, a block at a time, while they differ by no more than chance. Service times
+change less often than loads, and only some records are timed, so service and CPU times of each
+operator are averaged over a window of their own, which is often longer.
 """
 
 from collections.abc import Sequence
@@ -16,21 +16,23 @@ from sojourn.measure.smooth import Window, mean_cpu_s
 
 __all__ = ["Steady", "timed_longer"]
 
-# Differences of this many standard errors are not chance. A rise is looked for at many places,
-# so it needs more of them; but it must be seen before the window is full of it.
+# Differences above this many standard errors are significant. A rise needs more, because it is
+# tested at many positions to detect it before it fills the whole window.
 _CHANCE, _RISE = 2.5, 3.5
 # The same for service times, whose distributions have longer tails.
 _OTHER = 4.0
-# With fewer samples neither the mean nor its error is known.
+# With fewer samples neither the mean nor its error is reliable.
 _LEAST_SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The mean of the last *least* to *most* observations, while nothing changed."""
+    """The mean of the last observations, back to the last change of the load."""
 
     least: int = 6
+    """Size of a block, and of the window at least, except after a rise."""
     most: int = 30
+    """Maximum size of the window."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most:
@@ -47,7 +49,7 @@ class Steady:
         return timed_longer(Window(self._unchanged(usable))(history), usable, self.least)
 
     def _unchanged(self, usable: Sequence[Observation]) -> int:
-        """Return for how many observations the load from outside stayed the same."""
+        """Return the number of last observations with the same load from outside."""
         scv = max([1.0, *_scvs(usable[-self.least :])])
         for size in range(1, min(self.least, len(usable))):
             if _rose(usable[-size:], usable[-size - self.least : -size], scv):
@@ -65,9 +67,9 @@ class Steady:
 def timed_longer(
     observation: Observation, history: Sequence[Observation], block: int = 6
 ) -> Observation:
-    """Return *observation* with service times averaged while they stayed the same.
+    """Return *observation* with service times averaged back to their last change.
 
-    The usable observations in *history*, oldest first, are compared *block* at a time.
+    The usable observations in *history*, oldest first, are compared in blocks of *block*.
     """
     usable = [earlier for earlier in history if earlier.usable]
     operators = {}
@@ -79,7 +81,7 @@ def timed_longer(
 
 
 def _service(name: str, usable: Sequence[Observation], size: int) -> tuple[Moments, int]:
-    """Return the times of an operator, and over how many observations they are averaged."""
+    """Return the service times of an operator, and the number of observations averaged."""
     alike, block, same = Moments(), Moments(), 0
     for taken, observation in enumerate(reversed(usable), 1):
         if name not in observation.operators:
@@ -103,7 +105,7 @@ def _scvs(observations: Sequence[Observation]) -> list[float]:
 
 
 def _rose(lately: Sequence[Observation], before: Sequence[Observation], scv: float) -> bool:
-    """Tell whether the last arrivals exceed the load before by more than chance."""
+    """Return whether the last arrivals exceed the load before by more than chance."""
     (now, _), (then, variance) = _load(lately, scv), _load(before, scv)
     chance = variance + scv * then / sum(o.lasted_s for o in lately)
     return now - then > _RISE * sqrt(chance)
@@ -117,10 +119,10 @@ def _load(observations: Sequence[Observation], scv: float) -> tuple[float, float
 
 
 def _changed(one: Moments, other: Moments) -> bool:
-    """Tell whether the means of two sets of service times differ, with enough samples."""
+    """Return whether the means of two sets of service times differ significantly."""
     if min(one.number, other.number) < _LEAST_SAMPLES:
         return False
-    # a few times that are short by chance also seem to vary little
+    # from both sets, because a few times that are short by chance also seem to vary little
     scv = (one + other).scv or 0.0
     mean_s, differs_s = (one + other).mean_s or 0.0, (one.mean_s or 0.0) - (other.mean_s or 0.0)
     return abs(differs_s) > _OTHER * mean_s * sqrt(scv * (1 / one.number + 1 / other.number))

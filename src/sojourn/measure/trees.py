@@ -1,7 +1,7 @@
-"""Roots that are traced until their whole tree is done.
+"""Tracing of roots until their whole tree is processed.
 
-Every record reports when it is done, and which records it sent. A tree is complete when all
-records that were sent are done; reports may come in any order, and repeatedly.
+Every record is reported when it is processed, with the records that it sent. A tree is complete
+when all records that were sent are processed. Reports may arrive out of order and repeatedly.
 """
 
 from collections import OrderedDict
@@ -16,11 +16,14 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A root whose tree is done: its completion, and the sum of the sojourns of its records."""
+    """A root whose tree is complete."""
 
     completion_s: float
+    """Time from the birth of the root until its last record was processed."""
     sum_s: float
+    """Sum of the sojourns of all records of the tree."""
     weight: int
+    """Number of roots that this traced one stands for."""
 
 
 @dataclass(slots=True)
@@ -35,10 +38,10 @@ class _Tree:
 
 
 class Trees:
-    """The trees that are not complete yet, at most *most* of them.
+    """The incomplete trees, at most *most* of them.
 
     *readers* are the operators that read each stream, *entries* those that read from outside. A
-    root that several operators read counts as one root for each of them.
+    root that is read by several operators counts as one root for each of them.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class Trees:
         weight: int = 1,
         children: Iterable[tuple[str, str]] = (),
     ) -> Completed | None:
-        """Return the root that the record *identity*, done at *operator*, completes, if any.
+        """Add a processed record, and return the root that it completes, if any.
 
         *children* are the streams and identities of the records it sent.
 
@@ -110,7 +113,7 @@ class Trees:
         return Completed(max(0.0, tree.last_s - birth_s), tree.sum_s, tree.weight)
 
     def _entry(self, root: str, identity: str) -> str:
-        """Return the operator at which the root of a record entered."""
+        """Return the entry operator of the root of a record, from its identity."""
         for entry in self._entries:
             start = f"{root}.{entry}."
             if identity.startswith(start) and identity[len(start) :][:1].isdigit():
@@ -118,7 +121,7 @@ class Trees:
         return ""
 
     def _forget(self) -> None:
-        """Drop the oldest trees: some of their reports were lost, or take too long."""
+        """Drop the oldest trees beyond the limit; their reports are lost, or very late."""
         while len(self._open) > self._most:
             self._open.popitem(last=False)
             self.forgotten += 1

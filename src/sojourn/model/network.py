@@ -209,7 +209,7 @@ def predict(
 def _calibrated(
     topology: Topology, allocation: Mapping[str, int], model: str, calibration: Calibration
 ) -> Prediction:
-    """Return the prediction with the time per hop added, then all times scaled as the mean is."""
+    """Return the prediction with the time per hop added, and all times scaled like the mean."""
     raw = predict(calibration.topology(topology), allocation, model=model)
     ratio = calibration(raw.mean_s) / raw.mean_s if raw.mean_s > 0 else 1.0
     return replace(
