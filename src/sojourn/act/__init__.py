@@ -1,1 +1,1 @@
-"""What is worth doing now: from what is wanted to what is changed."""
+"""Actions: policies and the steps from their wishes to changes of an application."""

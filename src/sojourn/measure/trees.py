@@ -61,7 +61,7 @@ class Trees:
     def __len__(self) -> int:
         return len(self._open)
 
-    def add(  # noqa: PLR0913 - what is told of a record
+    def add(  # noqa: PLR0913 - the fields of a report, by name
         self,
         operator: str,
         *,

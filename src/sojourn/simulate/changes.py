@@ -1,6 +1,6 @@
 """Changes of the simulated world between two runs of the compiled loop.
 
-Arrays grow with what is in flight, processors come and go, and operators pause.
+Arrays grow with the records in flight, processors are added and removed, and operators pause.
 """
 
 from typing import TypeVar
@@ -19,9 +19,9 @@ T = TypeVar("T", bound=np.generic)
 
 
 def with_room(world: World, room: int) -> World:
-    """Return the world with arrays at least twice as long, and *room* to spare.
+    """Return the world with arrays of at least twice the used length, and *room* to spare.
 
-    Of events there is beside it room for one of each processor.
+    The arrays of events also have room for one event of each processor.
     """
 
     def longer(array: NDArray[T], used: int, room: int = room) -> NDArray[T]:
@@ -29,7 +29,8 @@ def with_room(world: World, room: int) -> World:
         grown = np.zeros(size, array.dtype)
         grown[: len(array)] = array
         if array.dtype.names:
-            # those added are linked behind each other; the last free one leads to the first
+            # Link the added entries into the free list. The last free entry of the old array
+            # already points one past its end, which is the first added entry.
             grown["next"][len(array) :] = np.arange(len(array) + 1, size + 1)
         return grown
 
@@ -44,9 +45,9 @@ def with_room(world: World, room: int) -> World:
 
 
 def scheduled(world: World, at_s: float, what: int) -> World:
-    """Return the world in which an event happens at a time.
+    """Return the world with an event added at a time.
 
-    *what* is four times who it concerns, and its kind.
+    *what* is four times the index that the event concerns, plus its kind.
     """
     number = world.tally[TallyIndex.EVENTS]
     if number == len(world.event_s):
@@ -56,10 +57,10 @@ def scheduled(world: World, at_s: float, what: int) -> World:
 
 
 def resize(world: World, operator: int, processors: int) -> World:
-    """Return the world in which *operator* has, or will soon have, this many processors.
+    """Return the world in which *operator* has this many processors, or will soon.
 
-    None stops in the middle of a record, and no record is lost: those in the queue of a
-    processor that leaves are distributed again.
+    Busy processors finish their record before they leave. No record is lost: the queue of a
+    processor that leaves is distributed over the others.
     """
     row = world.operators[operator]
     if processors > row["slots"]:
@@ -72,7 +73,7 @@ def resize(world: World, operator: int, processors: int) -> World:
 
 
 def pause(world: World, operator: int, seconds: float) -> World:
-    """Return the world in which no service at *operator* begins during a pause.
+    """Return the world in which *operator* starts no service for some seconds.
 
     Records in service continue.
     """
@@ -86,7 +87,7 @@ def pause(world: World, operator: int, seconds: float) -> World:
 
 def _resize_shared(world: World, row: np.void, processors: int) -> None:
     change, row["processors"] = processors - row["processors"], processors
-    while change > 0 and row["surplus"] > 0:  # processors that were about to leave stay
+    while change > 0 and row["surplus"] > 0:  # first keep processors that were about to leave
         row["surplus"] -= 1
         change -= 1
     slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
@@ -102,7 +103,7 @@ def _resize_shared(world: World, row: np.void, processors: int) -> None:
 
 
 def _resize_dealt(world: World, row: np.void, processors: int) -> None:
-    """Change the processors of an operator with a queue for each of them."""
+    """Change the processors of an operator that has one queue for each processor."""
     row["processors"] = processors
     slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
     waiting = list[int]()
@@ -127,7 +128,7 @@ def _resize_dealt(world: World, row: np.void, processors: int) -> None:
 
 
 def _relocated(world: World, operator: int, slots: int) -> World:
-    """Return the world with more slots for one operator, behind all others."""
+    """Return the world with the slots of one operator moved to the end, where they can grow."""
     row, end = world.operators[operator], len(world.slots)
     first, number = int(row["first_slot"]), int(row["slots"])
     grown = np.concatenate((world.slots, np.zeros(slots, SLOT)))

@@ -1,4 +1,4 @@
-"""Random draws of a simulation, and who is next: service times, gaps, keys, queues."""
+"""Random draws of a simulation (service times, gaps, keys), and the order of queues."""
 
 import numpy as np
 from numba import njit
@@ -56,10 +56,10 @@ def gap(stream, rng):
 
 @njit(cache=True)
 def next_arrival_s(stream, rates, rng):
-    """Return when the next record of a stream arrives, infinity if never.
+    """Return the time of the next arrival of a stream, infinity if there is none.
 
-    Gaps are drawn with mean 1 and scaled by the rate at each moment: a Poisson stream becomes
-    exactly a Poisson stream with a changing rate.
+    Gaps are drawn with mean 1 and scaled by the rate at each moment. A Poisson stream thereby
+    becomes an exact Poisson stream with a changing rate.
     """
     left, at_s, i, last = gap(stream, rng), stream.at_s, stream.rate, stream.end_rate - 1
     while i < last:
@@ -70,9 +70,10 @@ def next_arrival_s(stream, rates, rng):
         here = rates[i].per_s + slope * (at_s - start_s)
         passes = (here + rates[i].per_s + slope * (end_s - start_s)) / 2 * (end_s - at_s)
         if left <= passes and passes > 0:
-            # the area under a straight line from here on: a quadratic, stable for tiny slopes
+            # The area under a linear rate equals the gap: a quadratic equation, solved in the
+            # form that is stable for tiny slopes.
             root = np.sqrt(max(0.0, here * here + 2 * slope * left))
-            if here + root > 0:  # a gap of wild ones may be 0
+            if here + root > 0:  # highly variable gaps may be 0
                 at_s = min(end_s, at_s + 2 * left / (here + root))
             break
         left -= passes
@@ -89,7 +90,7 @@ def next_arrival_s(stream, rates, rng):
 
 @njit(cache=True)
 def draw_key(operator, keys, rng):
-    """Return a key, drawn by weight."""
+    """Return a random key, drawn by weight with the alias method."""
     number = operator.end_key - operator.first_key
     if number == 0:
         return 0
@@ -100,7 +101,7 @@ def draw_key(operator, keys, rng):
 
 @njit(cache=True)
 def queue_for(operator, key, slots):
-    """Return the slot whose queue a record joins."""
+    """Return the slot whose queue a record joins, according to the operator's dispatch."""
     first, number = operator.first_slot, operator.processors
     if operator.dispatch == SHARED:
         return first
@@ -109,7 +110,7 @@ def queue_for(operator, key, slots):
         operator.turn = turn + 1
         return first + turn
     if operator.dispatch == BY_KEY:
-        # scattered, so that neighbouring keys do not meet neighbouring processors
+        # a multiplicative hash, so that neighbouring keys are scattered over the processors
         return first + ((key * 2654435761) % 4294967296) % number
     best, least = first, slots[first].length + (slots[first].state != IDLE)
     for slot in range(first + 1, first + number):
@@ -121,9 +122,10 @@ def queue_for(operator, key, slots):
 
 @njit(cache=True)
 def place_hot(operator, rng):
-    """Return the place of a record in the order of arrival, below 0 for the hottest key.
+    """Return the position of a record in the order of arrival, negative for the hottest key.
 
-    The other keys are taken for so many that no two of their records are there at once.
+    The other keys are assumed to be so many that no two records of one key are present at a
+    time.
     """
     operator.turn += 1
     if rng.random() < operator.hottest:
@@ -134,9 +136,9 @@ def place_hot(operator, rng):
 
 @njit(cache=True)
 def next_of(operator, queue, records):
-    """Remove the next record from a queue, and return it; `NOBODY` if all wait for their key.
+    """Remove the next record from a queue, and return it; `NOBODY` if none can be served.
 
-    As the desk of a host does: the first to have come whose key is not in service.
+    Like the desk of a host, take the earliest record whose key is not in service.
     """
     hot = operator.hot_length > 0 and operator.hot_busy == 0
     if hot and queue.length > 0:

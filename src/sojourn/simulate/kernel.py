@@ -1,7 +1,7 @@
-"""The event loop, compiled.
+"""The compiled event loop.
 
 It is one long function on purpose: passing the whole world to a compiled function costs more
-than simulating a record, so functions it calls get single records or two arrays.
+than simulating a record, so the functions it calls only get single records or two arrays.
 """
 
 import numpy as np
@@ -35,9 +35,10 @@ __all__ = [
     "push",
 ]
 
-# what an event does; its number is four times who it concerns, and this
+# Kinds of events. An event is encoded as four times an index, plus its kind. The index is that
+# of a stream (ARRIVE), a record (DELIVER, FINISH) or an operator (WAKE).
 ARRIVE, DELIVER, FINISH, WAKE = range(4)
-# why the loop comes back
+# Reasons for which the loop returns.
 REACHED, WRITTEN, MORE_ROOM = range(3)
 
 EVENTS, FREE_RECORD, FREE_ROOT = TallyIndex.EVENTS, TallyIndex.FREE_RECORD, TallyIndex.FREE_ROOT
@@ -52,7 +53,7 @@ WRITTEN_ROOTS = TallyIndex.WRITTEN
 
 @njit(cache=True)
 def push(event_s, event, number, at_s, what):
-    """Add an event to the heap of *number*, and return how many there are."""
+    """Add an event to a heap of *number* events, and return their new number."""
     i = number
     while i > 0:
         above = (i - 1) >> 1
@@ -66,7 +67,7 @@ def push(event_s, event, number, at_s, what):
 
 @njit(cache=True)
 def pop(event_s, event, number):
-    """Remove the first event from the heap of *number*, and return how many are left."""
+    """Remove the first event from a heap of *number* events, and return their new number."""
     number -= 1
     at_s, what = event_s[number], event[number]
     i = 0
@@ -84,11 +85,11 @@ def pop(event_s, event, number):
 
 @njit(cache=True)
 def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0915 - see above
-    """Simulate until *until_s*, or until *most_roots* are done in total.
+    """Simulate until *until_s*, or until *most_roots* have completed in total.
 
-    Return earlier if the buffer of completed roots is full, or if there is less than *room*,
-    the most records that one event may add. Waking up may start all processors at once, so
-    there is also room for one event of each.
+    Return earlier if the buffer of completed roots is full, or if arrays have less than *room*
+    left, the maximum of records that one event may add. A WAKE may start all processors, so
+    the arrays of events need room for one event of each as well.
     """
     tally, event_s, event = world.tally, world.event_s, world.event
     records, roots, operators, slots = world.records, world.roots, world.operators, world.slots
@@ -120,7 +121,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
         now_s = event_s[0]
         kind, who = event[0] & 3, event[0] >> 2
         events = pop(event_s, event, events)
-        number = 0  # of records to be delivered now, in `children`
+        number = 0  # of records in `children` that are delivered at the end of the iteration
         if kind == FINISH:
             record = records[who]
             operator, slot_id = operators[record.operator], record.slot
@@ -180,7 +181,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
                 done += 1
                 root.next, free_root = free_root, root_id
                 roots_in_flight -= 1
-            # the processor leaves, or takes the next record, or idles
+            # the processor leaves, takes the next record, or becomes idle
             shared = operator.dispatch == SHARED
             queue = slots[operator.first_slot] if shared else slot
             next_id = NOBODY

@@ -1,4 +1,4 @@
-"""An application on the simulator, as `sojourn run --engine simulator` starts it."""
+"""Launch of an application on the simulator, for `sojourn run --engine simulator`."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ __all__ = ["launch"]
 
 
 def launch(
-    app: App,  # noqa: ARG001 - what is simulated is the topology that it is started with
+    app: App,  # noqa: ARG001 - only the topology is simulated, which `start` receives
     address: str,  # noqa: ARG001
     settings: SimulatorSettings | None = None,
-    state: Path | None = None,  # noqa: ARG001 - it keeps nothing
-    progress: Progress = lambda _line: None,  # noqa: ARG001 - it starts at once
+    state: Path | None = None,  # noqa: ARG001 - nothing is kept
+    progress: Progress = lambda _line: None,  # noqa: ARG001 - starting takes no time
 ) -> RealTimeSimulator:
-    """Return the engine, not started yet."""
+    """Return the engine, which is not started yet."""
     return RealTimeSimulator(settings)

@@ -1,4 +1,4 @@
-"""Simulated nodes, which come some time after a plan asks for them, and go at once."""
+"""Simulated nodes, which start after a delay and are removed immediately."""
 
 from dataclasses import dataclass
 from math import inf
@@ -12,11 +12,12 @@ __all__ = ["NodeSettings", "SimulatedNodes"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """The nodes at the start, and how long others take to come."""
+    """The number of nodes at the start, and the time to add others."""
 
     first: int = 1
+    """Number of nodes at the start."""
     adding_s: float = 30.0
-    """From asking for a node until it can be used."""
+    """Time from the request for a node until it can be used."""
 
     def __post_init__(self) -> None:
         if self.first < 1:
@@ -26,10 +27,10 @@ class NodeSettings:
 
 
 class SimulatedNodes:
-    """Nodes that plans ask for and give back.
+    """Nodes that plans request and release.
 
-    They have no cores and no network of their own: all share one queue for each operator. A
-    node that is given back is empty at once, so it goes at once.
+    They have no cores and no network of their own: all nodes share one queue for each operator.
+    A released node is empty immediately, so it is removed immediately.
 
     >>> nodes = SimulatedNodes(NodeSettings(adding_s=30.0))
     >>> nodes.request(NodePlan(number=2), at_s=10.0)
@@ -54,20 +55,20 @@ class SimulatedNodes:
 
     @property
     def next_s(self) -> float:
-        """When the next node comes or goes; inf if none does."""
+        """When the next node is added or removed; inf if none is."""
         return min([self._leave_s, *self._coming_s])
 
     @property
     def costs(self) -> NodeCosts:
-        """How long nodes took to come and to go."""
+        """The measured times to add and to remove nodes."""
         return self._moves.costs
 
     def node_s(self, at_s: float) -> float:
-        """Return the time that nodes were there until *at_s*, added up."""
+        """Return the accumulated time of all nodes until *at_s*, in node seconds."""
         return self._time.until(at_s)
 
     def request(self, plan: NodePlan | None, at_s: float) -> None:
-        """Let nodes come and go as *plan* says; None leaves them as they are."""
+        """Request and release nodes according to *plan*; None changes nothing."""
         if plan is None:
             return
         names = {node.name for node in self.there}
@@ -81,7 +82,7 @@ class SimulatedNodes:
             self._coming_s += [at_s + self._adding_s] * more
 
     def advance(self, until_s: float) -> bool:
-        """Let nodes come and go until then; return whether any did."""
+        """Add and remove the nodes that are due by *until_s*; return whether any changed."""
         if self.next_s > until_s:
             return False
         come = [at_s for at_s in self._coming_s if at_s <= until_s]

@@ -1,4 +1,4 @@
-"""The simulator as a running application, in wall-clock time."""
+"""The simulator as a running application in wall-clock time."""
 
 import threading
 import time
@@ -19,52 +19,52 @@ _LOOK_S = 0.1
 
 
 def _nothing() -> None:
-    """Do nothing when nodes change."""
+    """Ignore a change of nodes."""
 
 
 class Clock(Protocol):
-    """A clock that can be waited for."""
+    """A monotonic clock with a wait."""
 
     def now_s(self) -> float:
-        """Return what it shows, in seconds since any moment."""
+        """Return the time in seconds since an arbitrary moment."""
         ...
 
     def wait_until(self, at_s: float) -> None:
-        """Return when it shows *at_s*, or later."""
+        """Block until the time is *at_s* or later."""
         ...
 
 
 class WallClock:
-    """The time as it passes."""
+    """The monotonic clock of the operating system."""
 
     def now_s(self) -> float:
-        """Return the seconds since some moment."""
+        """Return the time in seconds since an arbitrary moment."""
         return time.monotonic()
 
     def wait_until(self, at_s: float) -> None:
-        """Sleep until then."""
+        """Sleep until *at_s*."""
         time.sleep(max(0.0, at_s - time.monotonic()))
 
 
 class InstantClock:
-    """A time that passes only while it is waited for, and then at once: for tests."""
+    """A clock for tests: time advances only in a wait, and every wait ends immediately."""
 
     def __init__(self) -> None:
         self._now_s = 0.0
 
     def now_s(self) -> float:
-        """Return the seconds that were waited for."""
+        """Return the latest time that was waited for."""
         return self._now_s
 
     def wait_until(self, at_s: float) -> None:
-        """Let it be then."""
+        """Advance the clock to *at_s*."""
         self._now_s = max(self._now_s, at_s)
 
 
 class RealTimeSimulator:
-    """Simulates an application in the time of *clock*: a look waits until its end.
+    """An engine that simulates an application in the time of a clock.
 
-    Changes take effect at once.
+    An observation blocks until its end. Changes take effect immediately, even during one.
     """
 
     name = "the simulator"
@@ -92,27 +92,27 @@ class RealTimeSimulator:
 
     @property
     def now_s(self) -> float:
-        """The time since it was started."""
+        """The time since the start; 0 before it."""
         return 0.0 if self._began_s is None else self._clock.now_s() - self._began_s
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The simulated nodes, or the one machine there is."""
+        """The simulated nodes, or the single machine."""
         return self._simulator.nodes
 
     @property
     def plan(self) -> Plan:
-        """What was started with, or applied last."""
+        """The plan that was applied last, at first that of the start."""
         return self._simulator.plan
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Begin now."""
+        """Start the simulation, and then its clock."""
         self._simulator.start(topology, plan)
-        self._simulator.advance(0.0)  # which compiles it, and takes its time
+        self._simulator.advance(0.0)  # compiles the event loop, which takes seconds
         self._began_s = self._clock.now_s()
 
     def observe(self, until_s: float) -> Pull:
-        """Wait until then, and return what was counted."""
+        """Wait until *until_s*, and return all counters since the last observation."""
         if self._began_s is not None and not until_s > self.now_s:
             raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, the current time")
         with self._lock:
@@ -128,14 +128,14 @@ class RealTimeSimulator:
         return pull
 
     def apply(self, plan: Plan) -> Cost:
-        """Change processors now, also while another thread looks."""
+        """Change processors now, also while another thread observes."""
         with self._lock:
             if (until_s := self._until_s) is not None:
                 self._simulator.advance(min(self.now_s, until_s))
             return self._simulator.apply(plan)
 
     def stop(self) -> None:
-        """Forget the run."""
+        """Stop the simulation and drop its state."""
         with self._lock:
             self._simulator.stop()
             self._began_s = None
@@ -147,7 +147,7 @@ class RealTimeSimulator:
         self.stop()
 
     def drain(self, progress: Progress) -> None:
-        """Admit no more records, and wait until all that have entered are complete."""
+        """Admit no more records, and wait until all roots in flight are complete."""
         with self._lock:
             self._simulator.advance(self.now_s)
             self._simulator.close()
@@ -160,26 +160,29 @@ class RealTimeSimulator:
         progress("drained")
 
     def uncommitted(self) -> int:
-        """Return 0: simulated records are not repeated."""
+        """Return 0, because simulated records are never replayed."""
         return 0
 
     def health(self) -> Health:
-        """Return the health, with the number of processors; nothing fails by itself."""
+        """Return running processors and costs of nodes; the simulator has no failures."""
         with self._lock:
             running = {} if self._began_s is None else self._simulator.running()
             node_s, costs = self._simulator.node_s, self._simulator.node_costs
         return Health(running=running, node_s=node_s, node_costs=costs)
 
     def node_needs(self) -> NodeNeeds:
-        """Return what the simulator needs of nodes."""
+        """Return the requirements of the simulator on nodes."""
         return self._simulator.node_needs()
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
-        """Call *changed* during a look, in its thread, when a node has come or gone."""
+        """Call *changed* when nodes were added or removed, in the thread that observes."""
         self._changed = changed
 
     def _pass_until(self, until_s: float) -> None:
-        """Wait until then; nodes come and go meanwhile, also those asked for meanwhile."""
+        """Wait until *until_s*, and let nodes be added and removed meanwhile.
+
+        Poll, because a plan may request nodes during the wait.
+        """
         while (now_s := self.now_s) < until_s and self._simulator.has_nodes:
             self._wait_until(min(until_s, now_s + _LOOK_S))
             with self._lock:
@@ -191,7 +194,7 @@ class RealTimeSimulator:
         self._has_changed = True
 
     def _tell_nodes(self) -> None:
-        """Report changes without the lock: the answer is a plan, from any thread."""
+        """Report a change of nodes without the lock, because the callback may apply a plan."""
         if self._has_changed:
             self._has_changed = False
             self._changed()

@@ -1,7 +1,7 @@
 """Rehearsal of a policy: the loop on the simulator under a changing load, and its score.
 
-The score uses every root, not only those that the loop measured. A root counts in the window in
-which it was born, however late it is done.
+The score is based on every root, not only on those that the loop measured. A root counts in the
+window in which it was born, however late it completes.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,9 +32,9 @@ from sojourn.topology import Topology
 
 __all__ = ["Rehearsal", "Score", "Stage", "rehearse"]
 
-# After the end of the load, records in flight may take this multiple of its duration.
+# Records in flight at the end of the load are simulated until this multiple of its duration.
 _MOST_DRAINING = 2.0
-# Results are kept for each window; more than this many come from a wrong unit.
+# Results are kept for each window; a larger number is due to a wrong unit.
 _MOST_WINDOWS = 1e7
 _HOUR_S = 3600.0
 
@@ -43,28 +43,31 @@ Roots = Callable[[NDArray[np.void]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The scenario for policies: a topology, the load over time, and the target.
-
-    *rates* are all roots from outside; arrivals share them in proportion to the topology. A
-    change pauses each operator that changes for *pause_s*. Latency is judged in windows of
-    *window_s*. *midnight_s* is the time of day when it begins. *placer* puts processors on
-    nodes. With *bounds* the loop asks for nodes, which come after *node_adding_s*, and gives
-    them back; it begins with those that the first processors need.
-    """
+    """The scenario for policies: a topology, the load over time, and the target."""
 
     topology: Topology
     rates: Rates
+    """The rate of all roots; arrivals share it in proportion to the topology."""
     target: Target
     every_s: float = 10.0
+    """Time between two observations."""
     window_s: float = 60.0
+    """Length of the windows in which latency is compared with the target."""
     pause_s: float = 0.0
+    """Pause of each operator that a plan changes."""
     most: int | None = None
+    """Maximum number of processors."""
     midnight_s: float = 0.0
+    """Time of day at the start, in seconds after midnight."""
     sample_every: int = 20
+    """One record in this many is timed."""
     workload: Workload = field(default_factory=Workload)
     placer: Placer = round_robin
     bounds: NodeBounds | None = None
+    """Bounds for nodes, which the loop then requests and releases; at the start there are as
+    many as the first processors need."""
     node_adding_s: float = 0.0
+    """Time to add a node."""
 
     def __post_init__(self) -> None:
         for name in ("every_s", "window_s"):
@@ -95,7 +98,7 @@ class Stage:
 
     @property
     def unmet(self) -> str:
-        """Why the target cannot be met at the highest rate; empty if it can."""
+        """The reason why the target cannot be met at the highest rate; empty if it can."""
         note = self._aimed(self.highest_per_s).note
         return f"at {self.highest_per_s:g} per s: {note}" if note else ""
 
@@ -105,14 +108,14 @@ class Stage:
         return Plan.here(self._aimed(per_s).allocation, reason=reason)
 
     def nodes(self, first: Plan) -> NodeSettings | None:
-        """Return the nodes that it begins with; None if they are always the same."""
+        """Return the nodes at the start; None if they are fixed."""
         if self.bounds is None:
             return None
         number = self.bounds.holding(first.processors)
         return NodeSettings(first=number, adding_s=self.node_adding_s)
 
     def begun(self, policy: str, at: datetime) -> Run:
-        """Return the run of a *policy* that begins at a time, as a history has it."""
+        """Return the record of a run of *policy* for the history."""
         first = self.rates.at(0.0)
         return Run(
             topology=self._scaled(first),
@@ -133,32 +136,34 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The score of a policy.
-
-    *outside* is the part of the time in which the target was missed, *worst_s* the statistic
-    of the worst window, *unfinished* the roots that were not done long after the end.
-    *node_hours* is the time that nodes were there, if they come and go.
-    """
+    """The score of a policy in one run."""
 
     seed: int
     outside: float
+    """Part of the windows with roots in which the target was missed."""
     processor_hours: float
     changes: int
+    """Number of changes of the allocation."""
     worst_s: float
+    """The target's statistic in the worst window."""
     unfinished: int = 0
+    """Roots that did not complete even long after the end of the load."""
     node_hours: float | None = None
+    """Accumulated time of all nodes; None if nodes are fixed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """A run: its score, each turn of the loop, and the statistic in each window."""
+    """The result of a run."""
 
     score: Score
     episodes: Sequence[Episode]
+    """The turns of the loop."""
     windows_s: NDArray[np.float64]
+    """The target's statistic in each window; NaN without roots."""
 
 
-def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usual
+def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
     stage: Stage,
     policy: Policy,
     *,
@@ -168,10 +173,10 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
     turn: Callable[[Episode], None] = lambda _episode: None,
     roots: Roots = lambda _roots: None,
 ) -> Rehearsal:
-    """Run *policy* on *stage*, started with *start* or the processors for the first load.
+    """Run *policy* on *stage*, from *start* or from the plan for the first load.
 
     A loop that is not *active* only recommends. *turn* is called after each turn of the loop,
-    *roots* with completed roots, in an array that is valid until it returns.
+    *roots* with an array of completed roots that is valid only during the call.
     """
     births, times = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
     column = "sum_s" if stage.target.statistic == "mean" else "completion_s"
@@ -208,7 +213,7 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
             placer=stage.placer,
             bounds=stage.bounds,
         )
-        for episode in loop.follow_nodes():  # a start leaves open where processors run
+        for episode in loop.follow_nodes():  # the first plan does not assign nodes
             episodes.append(episode)
             turn(episode)
         for episode in loop.run(stage.lasts_s):
@@ -228,7 +233,7 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
 
 
 def _ending(stage: Stage) -> Workload:
-    """Return the workload with the rates of the stage, and 0 after its end."""
+    """Return the workload with the rates of the stage, followed by a rate of 0."""
     ended = Rates((*stage.rates.points, (stage.lasts_s, 0.0)))
     whole = stage.topology.arrivals_per_s
     return replace(
@@ -240,7 +245,7 @@ def _ending(stage: Stage) -> Workload:
 def _drained(
     engine: Simulator, stage: Stage, completed: int, episodes: Sequence[Episode]
 ) -> int:
-    """Let records in flight complete, and return the number of roots that do not."""
+    """Simulate until records in flight complete, and return the roots that do not."""
     entered = round(
         sum(
             e.observation.arrivals_per_s * e.observation.lasted_s
@@ -260,7 +265,7 @@ def _drained(
 def _windows_s(
     stage: Stage, births: NDArray[np.float64], times: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the target's statistic of the roots born in each window; NaN without roots."""
+    """Return the target's statistic over the roots born in each window; NaN without roots."""
     number = int(np.ceil(stage.lasts_s / stage.window_s))
     window = np.minimum((births / stage.window_s).astype(np.int64), number - 1)
     order = np.lexsort((times, window))

@@ -1,4 +1,4 @@
-"""A simulation from start to end: the latency of an allocation, measured."""
+"""A complete simulation, which measures the latency of an allocation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,41 +19,45 @@ from sojourn.topology import Topology
 
 __all__ = ["Portion", "Simulated", "simulate"]
 
-# The warm-up, as a part of the run: queues are still empty, so it is left out.
+# The warm-up, as a part of the run. It is not measured, because queues start empty.
 _WARM_UP = 0.1
-# The rest is divided into batches: long ones are nearly independent of each other, so their
-# spread gives confidence intervals.
+# The rest is divided into batches (the method of batch means): long ones are nearly independent
+# of each other, so their spread yields confidence intervals.
 _BATCHES = 20
 
 
 Portion = Callable[[float, NDArray[np.void]], None]
-"""What is told of a run while it goes on."""
+"""A callback with the completed part of a run, and the roots completed since the last call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """The result of a simulation: the fields of a prediction, measured.
-
-    *roots* and *visits* count the whole run; the rest is measured after *warm_up_s*.
-    """
+    """The result of a simulation: the figures of a prediction, measured after the warm-up."""
 
     name: str
     allocation: Mapping[str, int]
     mean_s: Interval
+    """E[T]: the mean sum of the sojourns of a root's tree."""
     completion_mean_s: Interval
     std_s: Interval
+    """Standard deviation of completion."""
     percentiles_s: Mapping[str, Interval]
+    """Percentiles of completion."""
     completions: Sketch
     operators: Mapping[str, OperatorFigures]
     seed: int
     roots: int
+    """Completed roots of the whole run."""
     visits: int
+    """Served records of the whole run."""
     warm_up_s: float
     simulated_s: float
+    """Simulated time of the whole run."""
     wall_s: float
+    """Duration of the run itself."""
 
 
-def simulate(  # noqa: PLR0913 - each of them is a word of the question
+def simulate(  # noqa: PLR0913 - optional settings by name, with defaults
     topology: Topology,
     allocation: Mapping[str, int],
     *,
@@ -63,12 +67,13 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     seed: int = 1,
     each: Portion = lambda _part, _roots: None,
 ) -> Simulated:
-    """Simulate *allocation* for this many *roots*, or this many seconds.
+    """Simulate *allocation* until *roots* have completed, or for *duration_s*.
 
-    *each* is called with the part of the run that is done, and the roots that completed
-    since: an array of births, completions and sums that is valid until it returns.
+    *each* is called with the completed part of the run and the roots that completed since the
+    last call: an array of births, completions and sums that is valid only during the call.
 
-    Raise `BadAllocation` if it does not fit the topology, `BadWorkload` if nothing happens.
+    Raise `BadAllocation` if it does not match the topology, `BadWorkload` if no root completes
+    after the warm-up, or if not exactly one of *roots* and *duration_s* is given.
     """
     if (roots is None) == (duration_s is None):
         raise BadWorkload("give either the number of roots or the duration")
@@ -112,7 +117,7 @@ def _stretches(
 ) -> Iterator[tuple[Sketch, Sketch]]:
     """Yield completions and sums of the warm-up, and then of each batch.
 
-    Roots that were born in the warm-up are left out of the batches.
+    Batches do not include roots that were born in the warm-up.
     """
     born_after_s = -1.0
     for batch in range(_BATCHES + 1):
@@ -140,7 +145,7 @@ def _part(run: Simulation, roots: int | None, duration_s: float | None) -> float
 def _interval(
     whole: Sketch, batches: tuple[Sketch, ...], statistic: Callable[[Sketch], float]
 ) -> Interval:
-    """Return the statistic of a whole run, with the interval that its batches give."""
+    """Return the statistic of the whole run, with the confidence interval over its batches."""
     known = [statistic(batch) for batch in batches if batch.number]
     half_width = Interval.over(known).half_width if len(known) == _BATCHES else inf
     return Interval(statistic(whole), half_width)

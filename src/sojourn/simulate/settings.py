@@ -10,14 +10,14 @@ __all__ = ["SimulatorSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorSettings:
-    """Settings in addition to the topology: its *workload*, drawn from *seed*.
-
-    A change pauses the operators that change for *pause_s*; one record in *sample_every* is
-    timed. With *nodes* plans ask for nodes and give them back; otherwise there is one machine.
-    """
+    """Settings of the simulator in addition to the topology."""
 
     workload: Workload = field(default_factory=Workload)
     seed: int = 1
+    """Seed of all random draws."""
     pause_s: float = 0.0
+    """Pause of each operator that a plan changes."""
     sample_every: int = 1
+    """One record in this many is timed."""
     nodes: NodeSettings | None = None
+    """Nodes that plans can request and release; None simulates a single machine."""

@@ -1,4 +1,4 @@
-"""A running simulation: time passes, roots complete, processors are added and removed."""
+"""A running simulation: time advances, roots complete, processors are added and removed."""
 
 from collections.abc import Iterator, Mapping
 from math import inf
@@ -16,18 +16,18 @@ from sojourn.topology import Topology
 __all__ = ["COUNTERS", "Simulation"]
 
 COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss")
-"""What processors count."""
+"""The counters of processors."""
 
 
-# Roots that are done leave the compiled loop in such portions; between two of them an
-# interrupt gets through, and progress can be shown.
+# The compiled loop returns after this many completed roots, so that interrupts are handled and
+# progress can be shown.
 _PORTION = 1 << 15
 
 
 class Simulation:
-    """A simulated topology with an allocation, from time 0 on.
+    """A simulation of a topology with an allocation, from time 0 on.
 
-    The same seed gives the same roots. Only records in flight are kept in memory.
+    It is deterministic for a given seed. Only records in flight are kept in memory.
     """
 
     def __init__(
@@ -59,26 +59,26 @@ class Simulation:
 
     @property
     def roots_done(self) -> int:
-        """Roots that are complete."""
+        """Roots that have completed."""
         return int(self._world.tally[TallyIndex.DONE])
 
     @property
     def roots_entered(self) -> int:
-        """Roots that have come in, complete or not."""
+        """Roots that have entered, complete or not."""
         return self.roots_done + int(self._world.tally[TallyIndex.ROOTS])
 
     @property
     def visits(self) -> int:
-        """Records that were served."""
+        """Records that were served, at all operators."""
         return int(self._world.tally[TallyIndex.VISITS])
 
     def advance(
         self, *, until_s: float = inf, most_roots: int | None = None
     ) -> Iterator[NDArray[np.void]]:
-        """Simulate, and yield the roots that completed: birth, completion and sum.
+        """Simulate, and yield arrays of completed roots: birth, completion and sum.
 
-        It ends at *until_s*, or when *most_roots* are done in total, or no events are left. An
-        array is valid until the next one.
+        End at *until_s*, when *most_roots* have completed in total, or when no events are left.
+        An array is valid only until the next one is yielded.
         """
         most = most_roots if most_roots is not None else np.iinfo(np.int64).max
         while True:
@@ -92,7 +92,7 @@ class Simulation:
                 return
 
     def resize(self, allocation: Mapping[str, int], *, pause_s: float = 0.0) -> None:
-        """Change the processors of operators; those that change are paused."""
+        """Change the processors of operators, and pause those that change."""
         for name, processors in allocation.items():
             operator = self._index[name]
             if int(self._world.operators[operator]["processors"]) != processors:
@@ -100,18 +100,18 @@ class Simulation:
                 self._world = resize(self._world, operator, processors)
 
     def close(self) -> None:
-        """Admit no more records; those that have entered continue."""
+        """Admit no more records; those in flight continue."""
         world = self._world
         number = int(world.tally[TallyIndex.EVENTS])
         stays = np.flatnonzero(world.event[:number] & 3 != ARRIVE)
-        # in the order of their times they are a heap as well
+        # a sorted array is a valid heap
         stays = stays[np.argsort(world.event_s[stays], kind="stable")]
         world.event[: len(stays)] = world.event[stays]
         world.event_s[: len(stays)] = world.event_s[stays]
         world.tally[TallyIndex.EVENTS] = len(stays)
 
     def watch(self, *, bin_s: float, bins: int) -> None:
-        """Begin to count anew: per processor, and arrivals in *bins* of *bin_s* each."""
+        """Reset the counters of processors, and count arrivals in *bins* of *bin_s* each."""
         operators = len(self._index)
         self._world = self._world._replace(arrived=np.zeros((operators, bins), np.int64))
         self._world.window[:] = self.now_s, bin_s
@@ -120,21 +120,21 @@ class Simulation:
         self._world.operators["hot_arrived"] = 0
 
     def arrivals(self, name: str) -> NDArray[np.int64]:
-        """Return the records that reached an operator, in each bin since `watch`."""
+        """Return the arrivals at an operator in each bin since `watch`."""
         arrived: NDArray[np.int64] = self._world.arrived[self._index[name]]
         return arrived
 
     def processors(self, name: str) -> NDArray[np.void]:
-        """Return the slots of an operator: what its processors counted since `watch`."""
+        """Return the slots of an operator, with counters of its processors since `watch`."""
         row = self._world.operators[self._index[name]]
         return self._world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
 
     def waiting(self, name: str) -> int:
-        """Return how many records wait at an operator."""
+        """Return the number of waiting records at an operator."""
         hot = int(self._world.operators[self._index[name]]["hot_length"])
         return hot + int(self.processors(name)["length"].sum())
 
     def hottest(self, name: str) -> float:
-        """Return the share of the hottest key in what reached an operator since `watch`."""
+        """Return the share of the hottest key in the arrivals at an operator since `watch`."""
         hot = int(self._world.operators[self._index[name]]["hot_arrived"])
         return hot / max(1, int(self.arrivals(name).sum()))

@@ -1,4 +1,4 @@
-"""The simulator as an engine: the loop controls it like a running application."""
+"""The simulator as an engine, which the loop controls like a running application."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, inf
@@ -24,24 +24,25 @@ from sojourn.topology import Topology
 
 __all__ = ["Simulator"]
 
-# A bin is not added for a rounding error.
+# Prevents an additional bin due to rounding.
 _ROUNDING = 1e-9
 
 
 class Simulator:
-    """An engine whose time passes only during a look.
+    """An engine whose time advances only during an observation.
 
-    *pause_s* is what a change costs each operator that changes: 0 for an engine that rescales
-    live, 7 s for one that restarts a query; *adding_pause_s* where there are more processors
-    afterwards, if that costs something else. One record in *sample_every* is timed. *each* is
-    called with the roots that completed: an array of births, completions and sums that is
-    valid until it returns. With *nodes* plans ask for nodes and give them back; otherwise there
-    is one machine.
+    - *pause_s*: pause of each operator that a plan changes, for example 0 for an engine that
+      rescales live, 7 s for one that restarts a query
+    - *adding_pause_s*: the same for plans with more processors, if it differs
+    - *sample_every*: one record in this many is timed
+    - *each*: callback for completed roots, with an array of births, completions and sums that
+      is valid only during the call
+    - *nodes*: nodes that plans can request and release; without it there is a single machine
     """
 
     name = "the simulator"
 
-    def __init__(  # noqa: PLR0913 - a run is told by name what differs from the usual
+    def __init__(  # noqa: PLR0913 - optional settings by name, with defaults
         self,
         *,
         workload: Workload | None = None,
@@ -72,18 +73,18 @@ class Simulator:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The nodes, or the one machine that is simulated, with the cores of the topology."""
+        """The simulated nodes, or a single machine with the cores of the topology."""
         if self._nodes is not None:
             return self._nodes.there
         return (Node(HERE, None if self._run is None else all_cores(self._run.topology)),)
 
     @property
     def plan(self) -> Plan:
-        """What was started with, or applied last."""
+        """The plan that was applied last, at first that of the start."""
         return self._plan
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Begin at time 0."""
+        """Start the simulation at time 0."""
         if self._run is not None:
             raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
@@ -101,12 +102,12 @@ class Simulator:
             self._nodes.request(plan.nodes, 0.0)
 
     def observe(self, until_s: float) -> Pull:
-        """Let time pass until then, and return what was counted."""
+        """Simulate until *until_s*, and return all counters since the last observation."""
         self.look_until(until_s)
         return self.pull()
 
     def look_until(self, until_s: float) -> None:
-        """Begin a look that ends then; `advance` lets time pass meanwhile."""
+        """Begin an observation that ends at *until_s*; `advance` simulates parts of it."""
         run = self._running()
         if not until_s > run.now_s:
             raise EngineError(f"{until_s} s is not after {run.now_s} s, the current time")
@@ -117,7 +118,7 @@ class Simulator:
         self._completions = self._sums = Sketch.empty()
 
     def advance(self, until_s: float) -> None:
-        """Let time pass until then, from one change of nodes to the next."""
+        """Simulate until *until_s*, and report each change of nodes at its time."""
         while (changes_s := self.nodes_change_s) <= until_s and self._nodes is not None:
             self._pass(changes_s)
             if self._nodes.advance(changes_s):
@@ -134,7 +135,7 @@ class Simulator:
             self._each(done)
 
     def pull(self) -> Pull:
-        """Let time pass until the look ends, and return what was counted."""
+        """Simulate until the end of the observation, and return its counters."""
         self.advance(self._until_s)
         run = self._running()
         entered, completed = run.roots_entered, run.roots_done
@@ -154,7 +155,7 @@ class Simulator:
         return pull
 
     def apply(self, plan: Plan) -> Cost:
-        """Change processors now; operators that change pause. Nodes come and go later."""
+        """Change processors now, and pause operators that change. Nodes follow later."""
         run = self._running()
         check_plan(plan, run.topology, self.nodes)
         changed = self._plan.changes(plan)
@@ -167,50 +168,50 @@ class Simulator:
         return Cost(pause_s=pause_s if changed else 0.0, changed=changed)
 
     def close(self) -> None:
-        """Admit no more records; those that have entered continue."""
+        """Admit no more records; those in flight continue."""
         self._running().close()
 
     def node_needs(self) -> NodeNeeds:
-        """Return that one node is enough, and that all operators run on nodes."""
+        """Return the default requirements: one node is enough, all operators run on nodes."""
         return NodeNeeds()
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
-        """Call *changed* when a node comes or goes, at that time of the simulation."""
+        """Call *changed* when a node is added or removed, at that simulated time."""
         self._nodes_changed = changed
 
     @property
     def has_nodes(self) -> bool:
-        """Whether nodes may come and go."""
+        """Whether nodes can be added and removed."""
         return self._nodes is not None
 
     @property
     def nodes_change_s(self) -> float:
-        """When the next node comes or goes; inf if none does."""
+        """When the next node is added or removed; inf if none is."""
         return inf if self._nodes is None else self._nodes.next_s
 
     @property
     def node_s(self) -> float | None:
-        """The time that nodes were there, added up; None if they are always the same."""
+        """The accumulated time of all nodes, in node seconds; None if nodes are fixed."""
         return None if self._nodes is None else self._nodes.node_s(self.now_s)
 
     @property
     def node_costs(self) -> NodeCosts:
-        """How long nodes took to come and to go."""
+        """The measured times to add and to remove nodes."""
         return NodeCosts() if self._nodes is None else self._nodes.costs
 
     def running(self) -> dict[str, int]:
-        """Return the processors that are there; some of those that should go may be busy."""
+        """Return the running processors, with busy ones that still have to leave."""
         run = self._running()
         return {name: _present(run.processors(name)) for name in run.topology.operator}
 
     @property
     def in_flight(self) -> int:
-        """Roots that have come in and are not complete."""
+        """Roots that have entered and are not complete."""
         run = self._running()
         return run.roots_entered - run.roots_done
 
     def stop(self) -> None:
-        """Forget the run."""
+        """Stop the simulation and drop its state."""
         self._run = self._nodes = None
 
     def __enter__(self) -> Self:

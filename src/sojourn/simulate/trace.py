@@ -1,4 +1,4 @@
-"""Rates from a CSV file with columns of times and rates, plain or gzipped."""
+"""Traces: rates over time from a CSV file, plain or gzipped."""
 
 import csv
 import gzip
@@ -14,7 +14,7 @@ from sojourn.text import shown
 
 __all__ = ["read_rates"]
 
-# The known names of columns, and the seconds of one unit of a time.
+# Known names of columns, with the unit of times in seconds.
 _TIMES_S = {
     **dict.fromkeys(
         ("timestamp", "time", "datetime", "date", "seconds", "at_s", "at", "time_s", "epoch",
@@ -32,7 +32,7 @@ _WAY_OUT = "name the columns timestamp and rate, or leave the header out"
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns of times and rates, and the seconds of one unit of a numeric time."""
+    """The positions of the columns, and the unit of numeric times in seconds."""
 
     time: int = 0
     rate: int = 1
@@ -40,13 +40,13 @@ class _Columns:
 
 
 def read_rates(path: Path, *, times: float = 1.0, faster: float = 1.0) -> Rates:
-    """Return the rates in the file, *times* times as high and *faster* times as fast.
+    """Read the rates in a file, multiplied by *times*, and accelerated by *faster*.
 
-    Columns are found by their names, in any order: a time (seconds, or a date with a time),
-    and a rate per second that holds from then on. Without a header they are the first two.
-    The first time becomes 0.
+    Columns are found by their names, in any order: a time (seconds, or a date with a time), and
+    a rate per second that holds from that time on. Without a header they are the first two
+    columns. The first time becomes 0.
 
-    Raise `BadFile` if it cannot be read, `BadWorkload` if it holds no rates.
+    Raise `BadFile` if the file cannot be read, `BadWorkload` if it is not a list of rates.
     """
     if not (0 < times < float("inf") and 0 < faster < float("inf")):
         raise BadWorkload(
@@ -80,7 +80,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _named(path: Path, header: Sequence[str]) -> _Columns:
-    """Return where the columns are that the header names; others are left out."""
+    """Return the positions of the known columns in a header; others are ignored."""
     names = [name.strip().lower() for name in header]
     time = _only(path, header, "time", [i for i, name in enumerate(names) if name in _TIMES_S])
     rate = _only(path, header, "rate", [i for i, name in enumerate(names) if name in _RATES])
@@ -111,7 +111,7 @@ def _seconds(text: str, unit_s: float = 1.0) -> float:
         return float(text) * unit_s
     except ValueError:
         at = datetime.fromisoformat(text.strip())
-    # without a zone it is not that of the machine, whose clock changes twice a year
+    # times without a zone are UTC: local time may have daylight saving changes
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 

@@ -1,4 +1,4 @@
-"""The workload of a simulation: distributions of times, rates that change, and settings."""
+"""The workload of a simulation: distributions of times, changing rates, dispatch and keys."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,14 +30,14 @@ Dispatching = Literal["shared", "round_robin", "by_key", "shortest"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The distribution of service times with the operator's `service_s` and `service_scv`.
+    """The distribution of service times; the operator has its mean and scv.
 
-    `auto` is constant for an scv of 0, exponential for 1, gamma otherwise. `measured` draws
-    from *times_s*, scaled to the mean of the operator, with their own scv.
+    `auto` is constant for an scv of 0, exponential for 1, and gamma otherwise.
     """
 
     shape: ServiceShape = "auto"
     times_s: tuple[float, ...] = ()
+    """Samples for `measured`, scaled to the mean of the operator; their own scv applies."""
 
     def __post_init__(self) -> None:
         _known("a shape of service times", self.shape, get_args(ServiceShape))
@@ -54,17 +54,23 @@ class Service:
 class Gaps:
     """The distribution of the gaps between arrivals.
 
-    `renewal` are gamma distributed with the `scv` of the arrival (Poisson at 1); `uniform`
-    between *low* and *high* times the mean; `on_off` a Poisson stream that is on for *on_s*
-    and off for *off_s* on average; `batches` *size* roots at once, in Poisson batches.
+    - `renewal`: gamma distributed with the `scv` of the arrival (Poisson at 1)
+    - `uniform`: uniformly distributed
+    - `on_off`: a Poisson stream that is on and off in turn, for exponential times
+    - `batches`: Poisson batches of roots that arrive together
     """
 
     shape: GapShape = "renewal"
     low: float = 0.0
+    """Shortest gap for `uniform`, as a multiple of the mean."""
     high: float = 2.0
+    """Longest gap for `uniform`, as a multiple of the mean."""
     on_s: float = 1.0
+    """Mean duration of bursts for `on_off`."""
     off_s: float = 1.0
+    """Mean duration of pauses for `on_off`."""
     size: int = 1
+    """Roots in each batch for `batches`."""
 
     def __post_init__(self) -> None:
         _known("a shape of gaps", self.shape, get_args(GapShape))
@@ -83,7 +89,7 @@ class Gaps:
 
     @classmethod
     def read(cls, text: str) -> "Gaps":
-        """Return the gaps in `uniform`, `on_off:2s:5s` or `batches:10`.
+        """Parse gaps such as `uniform`, `on_off:2s:5s` or `batches:10`.
 
         >>> Gaps.read("on_off:2s:5s").off_s, Gaps.read("batches:10").size
         (5.0, 10)
@@ -108,13 +114,14 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """A rate that is interpolated between points, and stays at the last one.
+    """A rate that is interpolated linearly between points, and constant after the last one.
 
     >>> Rates.steps((0, 6), (360, 12)).points
     ((0.0, 6.0), (360.0, 6.0), (360.0, 12.0))
     """
 
     points: tuple[tuple[float, float], ...]
+    """Pairs of a time and a rate per second, in order of time, from 0 on."""
 
     def __post_init__(self) -> None:
         if not self.points or self.points[0][0] != 0:
@@ -130,7 +137,7 @@ class Rates:
 
     @classmethod
     def steps(cls, *changes: tuple[float, float]) -> "Rates":
-        """Return a rate that jumps to each value at its time, and stays there."""
+        """Return a rate that jumps to each value at its time, and is constant in between."""
         points: list[tuple[float, float]] = []
         for at_s, per_s in changes:
             if points:
@@ -139,16 +146,16 @@ class Rates:
         return cls(tuple(points))
 
     def times(self, factor: float) -> "Rates":
-        """Return rates *factor* times as high."""
+        """Return the rates multiplied by *factor*."""
         return Rates(tuple((at_s, per_s * factor) for at_s, per_s in self.points))
 
     def among(self, arrivals: Sequence[Arrival]) -> dict[str, "Rates"]:
-        """Return these rates divided among *arrivals*, in proportion to their rates."""
+        """Return these rates divided among *arrivals*, in proportion to their own rates."""
         all_per_s = sum(arrival.per_s for arrival in arrivals)
         return {arrival.name: self.times(arrival.per_s / all_per_s) for arrival in arrivals}
 
     def at(self, second: float) -> float:
-        """Return the rate at a time; at a jump, that from then on."""
+        """Return the rate at a time; at a jump, the rate after it."""
         before = self.points[0]
         for point in self.points[1:]:
             if point[0] > second:
@@ -160,10 +167,11 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys of records, for dispatch by key: the n-th has a weight of n to the minus *zipf*."""
+    """Keys of records, for dispatch by key, with a Zipf distribution."""
 
     number: int = 1000
     zipf: float = 0.0
+    """Exponent: the n-th key has a weight of n to the minus *zipf*; 0 is uniform."""
 
     def __post_init__(self) -> None:
         if self.number < 1 or not 0 <= self.zipf < float("inf"):
@@ -174,7 +182,7 @@ class Keys:
 
     @property
     def weights(self) -> Sequence[float]:
-        """How often each key occurs, in parts of 1."""
+        """The probability of each key."""
         raw = [rank**-self.zipf for rank in range(1, self.number + 1)]
         total = sum(raw)
         return [weight / total for weight in raw]
@@ -182,29 +190,32 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Distributions by operator and by arrival; the default is given by the topology.
-
-    With *spread* the number of records sent is Poisson distributed; otherwise it is the mean,
-    rounded down or up at random.
-    """
+    """Distributions by operator and by arrival, which replace defaults from the topology."""
 
     service: Mapping[str, Service] = field(default_factory=dict)
+    """Service times, by operator."""
     gaps: Mapping[str, Gaps] = field(default_factory=dict)
+    """Gaps, by arrival."""
     rates: Mapping[str, Rates] = field(default_factory=dict)
+    """Rates over time, by arrival."""
     dispatch: Mapping[str, Dispatching] = field(default_factory=dict)
+    """Dispatch, by operator."""
     keys: Mapping[str, Keys] = field(default_factory=dict)
+    """Keys, by operator, for dispatch by key."""
     spread: bool = False
+    """If True, the number of records sent is Poisson distributed; otherwise it is the mean,
+    rounded down or up at random."""
 
     @classmethod
     def everywhere(cls, topology: Topology, *, service: Service, gaps: Gaps) -> "Workload":
-        """Return the workload in which all operators and arrivals have the same ones."""
+        """Return the workload with the same distributions for all operators and arrivals."""
         return cls(
             service=dict.fromkeys(topology.operator, service),
             gaps={arrival.name: gaps for arrival in topology.arrivals},
         )
 
     def check(self, topology: Topology) -> None:
-        """Raise `BadWorkload` if an operator or arrival is not in *topology*."""
+        """Raise `BadWorkload` if it names an operator or arrival that is not in *topology*."""
         arrivals = {arrival.name for arrival in topology.arrivals}
         named = (*self.service, *self.dispatch, *self.keys)
         for what, names, known in (

@@ -1,4 +1,4 @@
-"""Building the simulated world from a topology."""
+"""Construction of the simulated world from a topology."""
 
 from collections.abc import Mapping
 from math import ceil, log, sqrt
@@ -17,17 +17,17 @@ from sojourn.topology.load import StationLoad
 
 __all__ = ["build", "room_for"]
 
-# Room for records, roots and events at the start; arrays grow with what is in flight.
+# Initial room for records, roots and events; arrays grow with the records in flight.
 _START = 512
 # A processor takes about a hundred bytes.
 _MOST_PROCESSORS = 10_000_000
 
 
 def room_for(topology: Topology, workload: Workload) -> int:
-    """Return the most records that one event may add."""
+    """Return the maximum number of records that one event may add."""
     most = max(sum(ceil(m) for m in o.emits.values()) for o in topology.operators)
     if workload.spread:
-        most = 10 * most + 50  # beyond ten times its mean a Poisson number does not get
+        most = 10 * most + 50  # a Poisson number practically never exceeds this
     batch = max((gaps.size for gaps in workload.gaps.values()), default=1)
     return max(most, batch) + 2
 
@@ -41,9 +41,9 @@ def build(
     sample_every: int,
     buffer: int,
 ) -> World:
-    """Return the world at time 0, with the first arrivals on their way.
+    """Return the world at time 0, with the first arrivals scheduled.
 
-    Raise `BadWorkload` if it is too large, or a distribution does not fit an operator.
+    Raise `BadWorkload` if it is too large, or a distribution does not suit an operator.
     """
     workload.check(topology)
     if sum(allocation.values()) > _MOST_PROCESSORS:
@@ -74,7 +74,7 @@ def build(
             row["end_key"] = sum(map(len, keys))
     streams, entries, rates = _streams(topology, workload, index)
     room = room_for(topology, workload)
-    # records, roots and events get room below
+    # the arrays of records, roots and events are allocated by `with_room` below
     world = World(
         clock_s=np.zeros(1),
         tally=np.zeros(8, np.int64),
@@ -107,7 +107,7 @@ def build(
 
 
 def _number(choice: str) -> int:
-    """Return the number that compiled code has for a shape or a dispatch."""
+    """Return the constant of compiled code for a shape or a dispatch."""
     number: int = getattr(draws, choice.upper())
     return number
 
@@ -115,7 +115,7 @@ def _number(choice: str) -> int:
 def _serve(
     row: np.void, name: str, load: StationLoad, service: Service, samples_s: list[float]
 ) -> None:
-    """Fill in how long services take."""
+    """Set the parameters of the service time of an operator."""
     mean_s, scv, shape = load.service_s, load.service_scv, service.shape
     if shape == "auto":
         shape = "constant" if scv == 0 else "exponential" if scv == 1 else "gamma"
@@ -132,7 +132,7 @@ def _serve(
                 f"{name}: scv is {scv}, but a hyperexponential distribution has an scv of 1 "
                 "or more; choose gamma or lognormal"
             )
-        # balanced means: both kinds of records bring the same work
+        # "balanced means": both exponential phases contribute the same part of the work
         often = (1 + sqrt((scv - 1) / (scv + 1))) / 2
         row["a"], row["b"], row["c"] = mean_s / (2 * often), mean_s / (2 * (1 - often)), often
     elif shape == "measured":
@@ -154,7 +154,7 @@ def _streams(
             middle = (gaps.low + gaps.high) / 2
             row["a"], row["b"] = gaps.low / middle, gaps.high / middle
         elif gaps.shape == "on_off":
-            # lengths in gaps of mean 1, at the rate the topology gives, if it does
+            # durations in units of the mean gap, at the rate of the topology if it has one
             per_s = arrival.per_s or 1.0
             row["a"], row["b"] = gaps.on_s * per_s, gaps.off_s * per_s
             row["left"] = row["a"]
@@ -170,7 +170,7 @@ def _streams(
 
 
 def _alias(keys: Keys) -> NDArray[np.void]:
-    """Return Walker's alias table: any key in two draws, however many there are."""
+    """Return Walker's alias table, from which a key is drawn in constant time."""
     table = np.zeros(keys.number, layout.KEY)
     scaled = [weight * keys.number for weight in keys.weights]
     small = [i for i, weight in enumerate(scaled) if weight < 1]

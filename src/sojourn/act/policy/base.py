@@ -29,7 +29,7 @@ class PolicyContext:
 
 
 class Policy(Protocol):
-    """Decides, from what is known, how many processors each operator has from now on.
+    """Decides how many processors each operator should have.
 
     - The loop calls it once for every observation, `knowledge.seen`, usable or not.
     - Its reason must not be empty. To hold is to wish for `knowledge.allocation`, and needs a
