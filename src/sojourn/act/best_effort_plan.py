@@ -147,7 +147,8 @@ def _closest(
     topology: Topology, goal: Goal, needs: Mapping[str, int], error: CannotBeDone
 ) -> dict[str, int]:
     """Return the allocation for a goal relaxed according to *error*."""
-    target = goal.target or Target("mean", 1.0)  # unused: only a target can be out of reach
+    # only a target can be out of reach, so the default is never used
+    target = goal.target or Target("mean", 1.0)
     match error:
         case BoundTooLow():
             return _unbound(topology, goal, needs, error.operator)

@@ -131,7 +131,7 @@ def recommended(knowledge: Knowledge, since_s: float) -> list[Decision]:
 
 
 def ration(topology: Topology, needs: Mapping[str, float], processors: int) -> dict[str, int]:
-    """Return *processors* distributed so that the smallest ratio to its need is maximal.
+    """Return *processors* distributed to maximise the smallest ratio of processors to need.
 
     *needs* are fractions of processors. The slowest operator limits the application, so each
     processor goes to the operator with the smallest ratio. Bounds of operators are kept, except

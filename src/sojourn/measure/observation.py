@@ -69,7 +69,7 @@ class ObservedOperator:
     """Number of records served."""
     service: Moments
     wait: Moments
-    """Waits for a processor, with the transfer to the operator."""
+    """Waits for a processor, `transfer` included."""
     arrival_scv: float | None = None
     """Variability of arrivals; None if there are too few bins, or too few arrivals in them."""
     bins: float = 0

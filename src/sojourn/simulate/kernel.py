@@ -143,8 +143,10 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
                 slot.wait_ss += waited_s * waited_s
             root.sum_s += now_s - record.sent_s
             root.open -= 1
+            # put the record on the free list; `record` may be reused for a child below
             record.next, free_record = free_record, who
             in_flight -= 1
+            # draw the children: first their operators, then a free record for each
             if operator.one_of:
                 drawn = rng.random()
                 for i in range(operator.first_target, operator.end_target):
@@ -172,7 +174,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
                 child.root, child.operator, child.sent_s = root_id, children[i], now_s
                 children[i] = child_id
             root.open += number
-            if root.open == 0:
+            if root.open == 0:  # the tree is complete
                 line = written[tally[WRITTEN_ROOTS]]
                 line.birth_s = root.birth_s
                 line.completion_s = now_s - root.birth_s
@@ -207,6 +209,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
             stream = streams[who]
             copies = int(stream.a) if stream.gaps == BATCHES else 1
             for _ in range(copies):
+                # draw the operator that the root enters
                 i = stream.first_entry
                 if stream.end_entry - i > 1:
                     drawn = rng.random() - entries[i].share
@@ -227,7 +230,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
                 events = push(event_s, event, events, next_s, 4 * who + ARRIVE)
         elif kind == DELIVER:
             children[0], number = who, 1
-        else:
+        else:  # WAKE, after a pause or a change of processors
             operator = operators[who]
             first = operator.first_slot
             shared = operator.dispatch == SHARED
@@ -248,6 +251,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
                     record.slot, record.started_s = slot_id, now_s
                     ends_s = now_s + service_s(operator, samples_s, rng)
                     events = push(event_s, event, events, ends_s, 4 * next_id + FINISH)
+        # deliver records: into the transfer, to an idle processor, or into a queue
         for i in range(number):
             child_id = children[i]
             record = records[child_id]

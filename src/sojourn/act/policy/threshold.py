@@ -1,7 +1,7 @@
 """A threshold on utilisation, per operator, as Kubernetes scales pods by their CPU.
 
-The defaults are those of its horizontal pod autoscaler (HPA). Its target utilisation has no
-default; guides recommend 0.5 to 0.8. Utilisation saturates at 1 however much arrives, so it
+The defaults are those of its horizontal pod autoscaler (HPA), whose users set the target
+utilisation; guides recommend 0.5 to 0.8. Utilisation saturates at 1 however much arrives, so it
 does not show how many processors are missing: such autoscalers approach the number in steps,
 and do not see a backlog.
 """

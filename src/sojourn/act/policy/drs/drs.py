@@ -65,8 +65,8 @@ class Drs:
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return the wish for the next allocation.
 
-        Errors of the model and growth of the load are uncertain. Processors are added for their
-        safe lower bounds, and removed only if even likely values need fewer.
+        The error of the model and the growth of the load are uncertain. Processors are added
+        only for their lower bounds, and removed only if no likely value needs them.
         """
         seen = self.smooth(knowledge.observations)
         if not seen.usable or seen.warming:

@@ -26,7 +26,7 @@ class Shortage:
     reason: str
     """The text for the shortage; empty without one."""
     excused: bool = False
-    """Whether a batch has just ended: records waited for that, not for processors."""
+    """Whether a batch that has just ended explains it: records waited for the commit."""
 
     @property
     def acute(self) -> bool:
