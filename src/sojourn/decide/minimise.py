@@ -40,9 +40,9 @@ def minimise(
     With *nodes*, return the fewest whole machines, with all their processors allocated.
     *effort* limits the search.
 
-    Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if the
-    bounds forbid the number that does, `TargetTooStrict` if it is beyond the limit of the
-    search, `TooFewCores` if the cores cannot keep up with any number of processors.
+    Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if *most*
+    or the bounds of operators are too low, `TargetTooStrict` if none within the limit of the
+    search meets it, `TooFewCores` if the cores cannot keep up with any number of processors.
     """
     if most is not None:
         check_processors(most)
