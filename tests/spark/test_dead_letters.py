@@ -173,7 +173,7 @@ def test_what_is_put_back_in_is_as_it_was_and_for_one_operator(shop):
              ("sojourn-column-photo", b"\xff"), ("other", b"1")]  # fmt: skip
     shop.fail(b"one", headers=given)
     shop.fail(b"two", operator="match")
-    assert "no dead letters are named" in shop.run("retry", status=2)
+    assert "no dead letters are selected" in shop.run("retry", status=2)
     assert "1 of 1 dead letters" in shop.run("retry", "--operator", "parse")
     message = shop.at(1, 2)
     headers = dict(message.headers())

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from sojourn.decide.plan import Plan
+from sojourn.decide.plan import HERE, Plan
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications.nodes_app import produce
@@ -67,9 +67,9 @@ def test_it_is_rescaled_loses_a_host_is_drained_and_continues(broker, servers, s
             engine.start(topology, Plan.here({"check": 1, "count": 1, "most": 1}))
             (node,) = engine.nodes
             buy(servers, bought, ITEMS)
-            engine.apply(Plan.here({"check": 2, "count": 3, "most": 1}))
-            for name, number in {"check": 2, "count": 3}.items():
-                assert engine.plan.placement[name] == {node.name: number}
+            scaled = {"check": {node.name: 2}, "count": {node.name: 3}, "most": {HERE: 1}}
+            engine.apply(Plan(placement=scaled))
+            assert engine.plan.placement == scaled
             await_all(servers, bought)
             os.kill(engine.host_pid("count"), signal.SIGKILL)
             buy(servers, bought, ITEMS)
