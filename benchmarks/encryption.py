@@ -31,7 +31,7 @@ from sojourn.spark.wire.encryption import RunIdentity
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, Rows, ToRelay
+from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, RowsMessage, ToRelay
 
 TOPIC, HERE, NODE, TOGETHER = "chain.source", "127.0.0.1", "executor-1", 64
 ALONE = 200
@@ -55,7 +55,7 @@ class Relay:
                 some = min(self._credit, TOGETHER, until - self._sent)
                 self._credit -= some
             rows = [row(self._sent + n) for n in range(some)]
-            self._host.sendall(framed(Rows(rows)))
+            self._host.sendall(framed(RowsMessage(rows)))
             self._sent += some
         with self._changed:
             self._changed.wait_for(lambda: self._came >= until)

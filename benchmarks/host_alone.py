@@ -28,7 +28,7 @@ from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.hot_key import HotKeyCounter
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.record import Record, Root
-from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, Rows, ToRelay
+from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, RowsMessage, ToRelay
 
 TOPIC, TOGETHER = "chain.source", 64
 EVERY_S = 0.001
@@ -51,7 +51,9 @@ class Relay:
     """
 
     def __init__(self, path, rows=None):
-        self._rows = rows or (lambda first, some: Rows([row(first + n) for n in range(some)]))
+        self._rows = rows or (
+            lambda first, some: RowsMessage([row(first + n) for n in range(some)])
+        )
         self._host = socket.socket(socket.AF_UNIX)
         self._host.connect(str(path))
         self._host.sendall(framed(RelayHello("run", 0, 0)))

@@ -21,7 +21,7 @@ from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, Rows, ToRelay
+from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, RowsMessage, ToRelay
 from sojourn_trial.cluster.delay_forwarder import DelayForwarder
 
 ADDRESS, PART, OPERATOR = "127.0.0.1", "part", "sleep"
@@ -201,7 +201,7 @@ class Relay:
         name = f"in/0/{self.sent}"
         payload = repr(service_s).encode()
         record = Record(name, payload, "in", root=name, birth_s=written_s, written_s=written_s)
-        self._host.sendall(framed(Rows([Row(("in", 0), self.sent, record)])))
+        self._host.sendall(framed(RowsMessage([Row(("in", 0), self.sent, record)])))
         self.sent += 1
 
     def await_all(self):

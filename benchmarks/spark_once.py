@@ -30,7 +30,7 @@ TOPIC, WINDOW, ORDERS = "once", 100_000, "shop.orders@Xk3f9a2B-5f0c9e1a"
 def result(offset):
     """Return a record as it comes out of a chain of three operators."""
     entered = Input(writer="price", topic=ORDERS, partition=0, offset=offset, floor=0)
-    identity = f"{entered.place}.price.0.taxed.0.checked.0"
+    identity = f"{entered.position}.price.0.taxed.0.checked.0"
     return Provenance(identity=identity, inputs=(entered,))
 
 

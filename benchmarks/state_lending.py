@@ -29,7 +29,7 @@ from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.processor import Assignment
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.relay import Row, Rows
+from sojourn.spark.wire.relay import Row, RowsMessage
 
 SIZES = (10, 1_000, 10_000, 100_000)
 TOPIC, KEY = "lending.numbers", '["hot"]'
@@ -66,7 +66,7 @@ def carried_s(operator, size, number):
 
 
 def _rows(first, some, operator):
-    return Rows([row(first + n, operator) for n in range(some)])
+    return RowsMessage([row(first + n, operator) for n in range(some)])
 
 
 def way_s(size, number):

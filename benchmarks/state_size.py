@@ -38,7 +38,7 @@ from rich.table import Table
 from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import Arrival
+from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.state.keyed_state import MergeState
 from sojourn.spark.wire.record import Record, Root
 
@@ -76,7 +76,7 @@ class Part:
     def begin(self, batch):
         """Begin a batch with one relay; return what to do."""
         attempt = self.files.attempt(str(os.getpid()))
-        done = self.ledger.relay_came(batch, Arrival(attempt=attempt, batch=batch))
+        done = self.ledger.relay_came(batch, RecordArrival(attempt=attempt, batch=batch))
         done += self.ledger.relays_are(attempt, batch, 1)
         self.files.log.append(self.ledger.unlogged())
         return done

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sojourn.decide.minimise import minimise
     from sojourn.decide.neighbours import Neighbour, neighbours
     from sojourn.decide.plan import Plan
-    from sojourn.decide.solution import Nodes, Solution
+    from sojourn.decide.solution import NodeSize, Solution
     from sojourn.decide.target import Target
     from sojourn.engine import Engine
     from sojourn.errors import SojournError
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "App", "Arrival", "Avro", "Calibration", "Engine", "Explanation", "Headroom", "Hints",
-    "HistoryFile", "Knowledge", "Loop", "Neighbour", "Nodes", "OnError", "Operator", "Pair",
+    "HistoryFile", "Knowledge", "Loop", "Neighbour", "NodeSize", "OnError", "Operator", "Pair",
     "Plan", "Policy", "Prediction", "Rates", "Rehearsal", "Reminder", "Schema", "Score",
     "Simulator", "SojournError", "Solution", "Stage", "State", "StationLoad", "Target",
     "Topology", "Workload",
@@ -72,7 +72,7 @@ _HOMES = {
     "sojourn.decide.headroom": ("Headroom", "headroom"),
     "sojourn.decide.minimise": ("minimise",),
     "sojourn.decide.neighbours": ("Neighbour", "neighbours"),
-    "sojourn.decide.solution": ("Nodes", "Solution"),
+    "sojourn.decide.solution": ("NodeSize", "Solution"),
     "sojourn.decide.target": ("Target",),
     "sojourn.engine": ("Engine",),
     "sojourn.errors": ("SojournError",),

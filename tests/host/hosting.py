@@ -17,7 +17,7 @@ from sojourn.spark.wire.controller import (
     Ask,
     AskTasks,
     FromHost,
-    Here,
+    HostHello,
     PlaceProcessors,
     Reached,
     Report,
@@ -34,7 +34,7 @@ from sojourn.spark.wire.relay import (
     RelayHello,
     Results,
     Row,
-    Rows,
+    RowsMessage,
     ToRelay,
 )
 
@@ -76,7 +76,7 @@ class Application:
                 await self._news.wait()
 
     async def scale(self, k):
-        await self.hears(lambda m: isinstance(m, Here))
+        await self.hears(lambda m: isinstance(m, HostHello))
         self.heard = [m for m in self.heard if not isinstance(m, Reached)]
         self.wants(k)
         await self.hears(lambda m: isinstance(m, Reached) and m.processors == k)
@@ -193,7 +193,7 @@ class Relay:
     @classmethod
     async def of(cls, app, *, run="run", batch=0, partition=0, query="", stage=None):
         """Begin a task of a batch, for a partition of what it reads."""
-        await app.hears(lambda m: isinstance(m, Here))
+        await app.hears(lambda m: isinstance(m, HostHello))
         relay = cls(*await asyncio.open_unix_connection(app.folder / "relay.sock"))
         app.relays.append(relay)
         stage = batch if stage is None else stage
@@ -247,9 +247,9 @@ class Relay:
                 written_s=time.time(),
                 root=name,
                 traced=int(offset == 7),
-                place=f"{stream}/0/{offset}",
+                position=f"{stream}/0/{offset}",
             )
-            self.say(Rows([Row((stream, 0), offset, record)]))
+            self.say(RowsMessage([Row((stream, 0), offset, record)]))
             self.credit -= 1
             self.brought += 1
 

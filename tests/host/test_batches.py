@@ -331,7 +331,7 @@ def test_a_dead_letter_of_a_record_that_never_was_in_kafka_says_so(tmp_path):
     letter = asyncio.run(work())
     assert (letter.operator, letter.inner) == ("again", True)
     assert letter.record.name == "id-0.split.0.first.0"
-    assert letter.record.place == "lines/0/0"
+    assert letter.record.position == "lines/0/0"
 
 
 def test_each_operator_has_a_log_of_its_own(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from sojourn.errors import EngineError
 from sojourn.spark.driver.hosts.controller import Controller
-from sojourn.spark.wire.controller import Broken, Here
+from sojourn.spark.wire.controller import Broken, HostHello
 from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
 from sojourn.spark.wire.relay import AllRead
@@ -118,7 +118,11 @@ def test_a_stranger_is_not_heard(tmp_path):
     """Whoever cannot say what a host of ours was told is no host of ours."""
     with Controller(tmp_path / "all") as controller:
         controller.start(settings(tmp_path / "one"))
-        for messages in ([Here("part", 1, "x", "guess")], [Broken("part", "no")], [AllRead()]):
+        for messages in (
+            [HostHello("part", 1, "x", "guess")],
+            [Broken("part", "no")],
+            [AllRead()],
+        ):
             with socket.socket(socket.AF_UNIX) as stranger:
                 stranger.connect(str(tmp_path / "all" / "controller.sock"))
                 stranger.sendall(b"".join(map(framed, messages)))

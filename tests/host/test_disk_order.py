@@ -9,7 +9,7 @@ from host.hosting import Relay, application, eventually
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.wire.controller import Broken
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.relay import AllRead, Row, Rows
+from sojourn.spark.wire.relay import AllRead, Row, RowsMessage
 
 COUNTED = {
     "operators": {
@@ -30,7 +30,7 @@ def bring(relay, words, *, first=0):
         payload = json.dumps({"line": word}).encode()
         record = Record(f"id-{offset}", payload, "lines", root=f"id-{offset}")
         keys = {"counted": json.dumps([word])}
-        relay.say(Rows([Row(("lines", 0), offset, record, keys)]))
+        relay.say(RowsMessage([Row(("lines", 0), offset, record, keys)]))
 
 
 def stalled(path: Path) -> int:

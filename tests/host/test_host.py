@@ -19,7 +19,7 @@ from host.hosting import (
     fed,
     gone,
 )
-from sojourn.spark.wire.controller import Broken, Bye, Here, Reached, Stopped
+from sojourn.spark.wire.controller import Broken, Bye, HostHello, Reached, Stopped
 
 
 def test_records_come_back_as_the_function_says(tmp_path):
@@ -157,7 +157,7 @@ def test_a_function_that_raises_stops_the_batch_or_makes_a_dead_letter(tmp_path)
             batch = await fed(app, ["fine", "raise", "fine"])
             if then == "stop":
                 stopped = await app.hears(lambda m: isinstance(m, Stopped))
-                assert (stopped.operator, stopped.place) == ("shout", "in/0/1")
+                assert (stopped.operator, stopped.position) == ("shout", "in/0/1")
                 assert stopped.reason.splitlines()[0] == "ValueError: a bad word"
             return batch
 
@@ -325,7 +325,7 @@ def test_more_processors_than_processes_can_be_started_are_missing_until_they_ca
 def test_a_set_up_that_takes_too_long_is_a_start_that_failed(tmp_path):
     async def work():
         async with application(tmp_path, argument="hangs", set_up_limit_s=0.2) as app:
-            await app.hears(lambda m: isinstance(m, Here))
+            await app.hears(lambda m: isinstance(m, HostHello))
             tally = await app.until(lambda t: t.state.missing)
             assert "longer than 0.2 s for its set_up" in tally.state.missing
             return await app.hears(lambda m: isinstance(m, Broken))
@@ -405,7 +405,7 @@ def test_busy_processors_do_not_outlive_a_host_that_is_killed(tmp_path, doing):
     async def work():
         argument = "hangs" if doing == "its set-up" else ""
         async with application(tmp_path, processors=2, argument=argument) as app:
-            await app.hears(lambda m: isinstance(m, Here))
+            await app.hears(lambda m: isinstance(m, HostHello))
             if not argument:
                 await app.hears(lambda m: isinstance(m, Reached) and m.processors == 2)
                 relay = await Relay.of(app)
@@ -424,7 +424,7 @@ def test_busy_processors_do_not_outlive_a_host_that_is_killed(tmp_path, doing):
 def test_one_that_is_let_go_during_its_set_up_ends(tmp_path):
     async def work():
         async with application(tmp_path, processors=3, argument="hangs") as app:
-            await app.hears(lambda m: isinstance(m, Here))
+            await app.hears(lambda m: isinstance(m, HostHello))
             await eventually(lambda: len(children(app.process.pid)) == 4)
             below = children(app.process.pid)
             app.wants(1)
@@ -437,7 +437,7 @@ def test_it_says_which_batch_runs(tmp_path):
     async def work():
         async with application(tmp_path) as app:
             before = (
-                await app.hears(lambda m: isinstance(m, Here))
+                await app.hears(lambda m: isinstance(m, HostHello))
             ) and await app.part_report()
             for batch, again in ((0, "a"), (1, "a"), (1, "b"), (2, "b")):  # one comes again
                 await fed(app, ["fine"], run=again, batch=batch, first=batch)
@@ -466,7 +466,7 @@ def test_temporary_files_are_removed_if_who_started_it_was_killed(tmp_path, how)
         temporary.mkdir()
         part = {"temporary": str(temporary)}
         async with application(tmp_path, part=part, shell=True) as app:
-            here = await app.hears(lambda m: isinstance(m, Here))
+            here = await app.hears(lambda m: isinstance(m, HostHello))
             if how == "in order":
                 app.say(Bye())
             else:

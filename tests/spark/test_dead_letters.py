@@ -13,7 +13,7 @@ from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.wire.dead_letter import dead_letter
 from sojourn.spark.wire.headers import lineage_of
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.relay import DeadLetter
+from sojourn.spark.wire.relay import DeadResult
 
 pytestmark = pytest.mark.spark
 NUMBERS = count()
@@ -76,11 +76,11 @@ class Shop:
             lineage.blobs,
             root=lineage.root,
             birth_s=lineage.birth_s,
-            place=lineage.place,
+            position=lineage.position,
             message_key=lineage.key,
             others=lineage.others,
         )
-        failed = DeadLetter(
+        failed = DeadResult(
             operator, record, f"ValueError: {operator}\nmore", "line 7", 3, inner
         )
         letter = dead_letter(failed, now_s=time.time(), most_bytes=most_bytes)

@@ -76,8 +76,8 @@ def write_results(clients, topic, results, *, partitions):
             writer="split", topic="lines@m", partition=source, offset=offset, floor=floor
         )
         headers = [
-            ("sojourn-id", f"{entered.place}.split.{place}".encode()),
-            ("sojourn-root", entered.place.encode()),
+            ("sojourn-id", f"{entered.position}.split.{place}".encode()),
+            ("sojourn-root", entered.position.encode()),
             *SIGNED.header(entered),
         ]
         producer.produce(topic, b"{}", partition=source % partitions, headers=headers)

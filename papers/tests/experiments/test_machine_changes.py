@@ -2,7 +2,7 @@
 
 import pytest
 
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn_papers.experiments.machine_changes import (
     MachineChange,
     MachineLog,
@@ -18,7 +18,7 @@ from sojourn_papers.experiments.machine_steps import (
 from sojourn_papers.experiments.record import Table
 from sojourn_papers.experiments.timeline import Change, Minute, Watched
 
-NODES = Nodes(slots=5, reserved=3)
+NODES = NodeSize(slots=5, reserved=3)
 ADDED = MachineChange(kind="added", at_s=26.0, took_s=4.0, ready_s=3.0)
 REMOVED = MachineChange(kind="removed", at_s=30.0, took_s=1.0, ready_s=0.5)
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.measure.interval import Interval
 from sojourn_papers.experiments import bursts, changing_load, configurations, machines, overhead
 from sojourn_papers.experiments import rebalancing as rebalanced
@@ -178,7 +178,7 @@ def test_adding_machines_must_cost_more_and_both_must_pass():
 
 
 def test_machines_must_become_as_many_as_the_processors_need():
-    as_many = partial(machines.as_many_as_needed, UP, Nodes(slots=1))
+    as_many = partial(machines.as_many_as_needed, UP, NodeSize(slots=1))
     assert as_many([Step(0.0, 2), Step(5.2, 3, "in 4 s")]).holds
     assert (
         "3 from minute 5.2 on (in 4 s)" in as_many([Step(0, 2), Step(5.2, 3, "in 4 s")]).numbers

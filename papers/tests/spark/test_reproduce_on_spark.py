@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from sojourn.decide.plan import Plan
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import aggregate
 from sojourn.simulate.workload import Rates, Workload
@@ -114,7 +114,7 @@ def test_nothing_pauses_where_processors_change(run):
 def test_machines_come_and_go_with_the_processors(jars):  # noqa: ARG001 - skips without Java
     """Each is started for it, and nothing of any is left."""
     before = machine_folders()
-    pool = MachinePool(nodes=Nodes(slots=4), most=2)
+    pool = MachinePool(nodes=NodeSize(slots=4), most=2)
     engines = on_spark({"chain": FASTER})
     with engines(Conditions(workload=Workload(), seed=1, pool=pool)) as engine:
         engine.start(CHAIN, Plan.here({"a": 3, "b": 1}))

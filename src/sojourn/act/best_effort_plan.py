@@ -13,7 +13,7 @@ from sojourn.act.recommendation import ration
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import QUICK
 from sojourn.decide.minimise import minimise
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import Target
 from sojourn.errors import (
     BoundTooLow,
@@ -47,7 +47,7 @@ class Goal:
 
     target: Target | None = None
     most: int | None = None
-    nodes: Nodes | None = None
+    nodes: NodeSize | None = None
     model: str = "gigk"
 
     @property

@@ -2,7 +2,7 @@
 
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.neighbours import moved, moves_s
-from sojourn.decide.solution import Nodes, Solution, settled, with_its_own
+from sojourn.decide.solution import NodeSize, Solution, settled, with_its_own
 from sojourn.decide.target import check_processors
 from sojourn.errors import TooFewProcessors
 from sojourn.model.network import served_s, stations
@@ -15,7 +15,7 @@ _LEAST_GAIN = 1e-9
 
 
 def assign(
-    topology: Topology, processors: int, *, model: str = "gigk", nodes: Nodes | None = None
+    topology: Topology, processors: int, *, model: str = "gigk", nodes: NodeSize | None = None
 ) -> Solution:
     """Return the allocation of *processors* with the least mean sojourn time.
 
@@ -43,7 +43,9 @@ def _moved(topology: Topology, found: Solution) -> Solution:
     )
 
 
-def _assigned(topology: Topology, processors: int, model: str, nodes: Nodes | None) -> Solution:
+def _assigned(
+    topology: Topology, processors: int, model: str, nodes: NodeSize | None
+) -> Solution:
     whole = nodes.within(processors) if nodes else None
     usable = nodes.processors(whole) if nodes and whole is not None else processors
     gains = Gains(topology, stations(topology, model))

@@ -6,7 +6,7 @@
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import THOROUGH, Effort, Gains, least_allocation
 from sojourn.decide.percentile import Fewest, fewest_for_percentile
-from sojourn.decide.solution import Nodes, Solution, settled
+from sojourn.decide.solution import NodeSize, Solution, settled
 from sojourn.decide.target import Target, check_processors
 from sojourn.errors import (
     BadInput,
@@ -32,7 +32,7 @@ def minimise(
     *,
     model: str = "gigk",
     most: int | None = None,
-    nodes: Nodes | None = None,
+    nodes: NodeSize | None = None,
     effort: Effort = THOROUGH,
 ) -> Solution:
     """Return the fewest processors, at most *most*, that meet *target*.
@@ -56,7 +56,7 @@ def _minimised(
     target: Target,
     model: str,
     most: int | None,
-    nodes: Nodes | None,
+    nodes: NodeSize | None,
     effort: Effort,
 ) -> Solution:
     found = _fewest(topology, target, model, effort)
@@ -112,7 +112,11 @@ def _below_floor(
 
 
 def _reached_s(
-    topology: Topology, target: Target, processors: int, model: str, nodes: Nodes | None = None
+    topology: Topology,
+    target: Target,
+    processors: int,
+    model: str,
+    nodes: NodeSize | None = None,
 ) -> float:
     """Return the target's statistic for the best use of *processors*."""
     best = assign(topology, processors, model=model, nodes=nodes)
@@ -148,7 +152,7 @@ def solve(
     target: Target | None,
     *,
     model: str = "gigk",
-    nodes: Nodes | None = None,
+    nodes: NodeSize | None = None,
     calibration: Calibration | None = None,
 ) -> Solution:
     """Return the fewest processors, at most *processors*, that meet *target*.

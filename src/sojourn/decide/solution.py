@@ -9,7 +9,7 @@ from sojourn.model.cores import Computing, at_stretch, computing, stretched
 from sojourn.model.network import mean_s
 from sojourn.topology import Topology
 
-__all__ = ["Nodes", "Solution", "settled", "with_its_own"]
+__all__ = ["NodeSize", "Solution", "settled", "with_its_own"]
 
 # After this many rounds the plan assumes that any number of records may compute concurrently.
 _ROUNDS = 20
@@ -78,10 +78,10 @@ def with_its_own(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nodes:
+class NodeSize:
     """Machines with an equal number of processors.
 
-    >>> machines = Nodes(slots=5, reserved=3)
+    >>> machines = NodeSize(slots=5, reserved=3)
     >>> machines.processors(4), machines.processors(5), machines.holding(18)
     (17, 22, 5)
     """

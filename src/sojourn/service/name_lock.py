@@ -14,7 +14,7 @@ from sojourn.errors import BadFile
 from sojourn.files.file_lock import FileLock
 from sojourn.service.folders import ENDED, ENTRY, TOKEN, Entry, places, private_folder
 
-__all__ = ["FAILED", "INTERRUPTED", "Claim"]
+__all__ = ["FAILED", "INTERRUPTED", "NameLock"]
 
 FAILED, INTERRUPTED = 1, 130
 """Exit status if the application failed, and after a second Ctrl-C."""
@@ -24,7 +24,7 @@ _SOCKET, _LOCK, _SHORT = "control.sock", "lock", "sojourn-"
 _LONGEST = 107
 
 
-class Claim:
+class NameLock:
     """Holds the name of an application while it runs.
 
     The lock ends with the process, however it ends; files of a dead process are removed.

@@ -27,7 +27,7 @@ from sojourn.service.first_plan import first_plan
 from sojourn.service.folders import Entry
 from sojourn.service.interrupts import Interrupts
 from sojourn.service.last_allocation import LastAllocation
-from sojourn.service.name_lock import FAILED, INTERRUPTED, Claim
+from sojourn.service.name_lock import FAILED, INTERRUPTED, NameLock
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders
 from sojourn.service.requests import answer
 from sojourn.service.state_folder import StateFolder
@@ -130,7 +130,9 @@ def run_application(settings: RunSettings, output: Output) -> int:
     answers, again = _Answers(output, path), 0
     try:
         with (
-            Claim(name, address=settings.address, state=state.path, logs=state.logs) as claim,
+            NameLock(
+                name, address=settings.address, state=state.path, logs=state.logs
+            ) as claim,
             state,
             Interrupts() as interrupts,
             ExitStack() as opened,

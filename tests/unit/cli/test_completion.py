@@ -17,7 +17,7 @@ from sojourn.engine import Health, NodeHealth
 from sojourn.model.station import names as station_names
 from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import NameLock
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.status import status
@@ -57,7 +57,7 @@ def listening(tmp_path, name="vld"):
         engine, VLD, make, LoopSettings(target=sj.Target("mean", 2.0), most=25)
     )
     with (
-        Claim(name, address="apps:app", state=tmp_path, logs=tmp_path / "logs") as claim,
+        NameLock(name, address="apps:app", state=tmp_path, logs=tmp_path / "logs") as claim,
         Server(
             claim.socket,
             claim.token,

@@ -31,7 +31,7 @@ from sojourn.report.totals import Totals
 from sojourn.report.turns import lines, turns
 from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import NameLock
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 
@@ -355,7 +355,7 @@ def test_of_an_application_that_runs_the_history_is_that_which_it_writes(tmp_pat
     own = written(state / "history", SHORT)
     for told_of, found in (({"history": str(elsewhere)}, elsewhere), ({}, own)):
         with (
-            Claim("mill", address="apps:app", state=state, logs=state / "logs") as claim,
+            NameLock("mill", address="apps:app", state=state, logs=state / "logs") as claim,
             Server(claim.socket, claim.token, lambda _request, told_of=told_of: told_of),
         ):
             assert f"from {found}\n" in run().stdout

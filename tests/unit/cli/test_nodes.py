@@ -12,7 +12,7 @@ from sojourn.cli import app
 from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth
 from sojourn.service.control import Server
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import NameLock
 from sojourn.service.status import DecisionStatus, Measured, OperatorStatus, Status, to_json
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -48,7 +48,7 @@ class Application:
 
     def run(self, *arguments):
         with (
-            Claim("vld", address="vld:app", state=self.state, logs=self.state) as claim,
+            NameLock("vld", address="vld:app", state=self.state, logs=self.state) as claim,
             Server(claim.socket, claim.token, lambda _request: to_json(self.told)),
         ):
             return CliRunner().invoke(app, list(map(str, arguments)))

@@ -11,7 +11,7 @@ import sojourn as sj
 from sojourn.cli import app
 from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import NameLock
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from state_folders import StateWriter, counting
 
@@ -124,7 +124,7 @@ def test_the_folder_of_a_running_application_is_known(tmp_path):
     state = tmp_path / "elsewhere"
     StateWriter(state, counting()).commit({'["the"]': {"n": 3}})
     with (
-        Claim("words", address="words:app", state=state, logs=state / "logs") as claim,
+        NameLock("words", address="words:app", state=state, logs=state / "logs") as claim,
         Server(claim.socket, claim.token, partial(dict)),
     ):
         assert json.loads(said("count", "the", "--json"))["state"] == {"n": 3}

@@ -32,7 +32,7 @@ from sojourn.report.terminal.status import status_view
 from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
 from sojourn.service.logs import Tail
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import NameLock
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.status import LatestDecisions, Measured, from_json, status, to_json
@@ -83,7 +83,7 @@ def listening(tmp_path, name="vld"):
 
     state = tmp_path / name
     with (
-        Claim(name, address="apps:app", state=state, logs=state / "logs") as claim,
+        NameLock(name, address="apps:app", state=state, logs=state / "logs") as claim,
         Server(claim.socket, claim.token, partial(answer, running, told)),
     ):
         for episode in islice(running.turns(), 20):

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.errors import BadTarget, BoundTooLow, TooFewProcessors, UnknownName
 from sojourn.model.network import mean_s
@@ -12,7 +12,7 @@ from sojourn.model.station import names
 from sojourn.topology import Arrival, Operator, Topology
 from strategies import topologies
 
-MACHINES = Nodes(slots=5, reserved=3)
+MACHINES = NodeSize(slots=5, reserved=3)
 
 
 def vld(**bounds):

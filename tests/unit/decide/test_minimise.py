@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import QUICK, Effort, least_allocation
 from sojourn.decide.minimise import minimise
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import Target
 from sojourn.errors import (
     BadTarget,
@@ -23,7 +23,7 @@ from sojourn.model.station import names
 from sojourn.topology import Arrival, Operator, Topology
 from strategies import topologies
 
-MACHINES = Nodes(slots=5, reserved=3)
+MACHINES = NodeSize(slots=5, reserved=3)
 
 
 def chain(*operators, per_s=13.0, scv=1.0):
@@ -195,7 +195,7 @@ def test_machines_come_whole_and_all_their_processors_are_used():
 def test_machines_may_have_more_than_operators_may():
     bounded = chain(replace(EXTRACT, max_processors=8))
     target = Target("mean", reaches_s(bounded, 8))
-    plan = minimise(bounded, target, model="mmk", nodes=Nodes(slots=6))
+    plan = minimise(bounded, target, model="mmk", nodes=NodeSize(slots=6))
     assert (plan.nodes, plan.processors) == (2, 8)
 
 

@@ -77,7 +77,7 @@ def test_many_cores_are_as_good_as_enough():
 
 
 def test_whole_nodes_count_with_all_their_processors():
-    plan = sj.minimise(CHAIN, sj.Target("mean", 0.4), nodes=sj.Nodes(slots=5))
+    plan = sj.minimise(CHAIN, sj.Target("mean", 0.4), nodes=sj.NodeSize(slots=5))
     assert plan.processors % 5 == 0
     assert sj.predict(CHAIN, plan.allocation).mean_s <= 0.4
 

@@ -13,7 +13,7 @@ import pytest
 from sojourn.errors import BadAllocation, BadFile, BadInput, EngineError
 from sojourn.service.control import REQUEST_BYTES, Server, ask, peer_uid
 from sojourn.service.folders import Entry, find, running
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import NameLock
 
 STRANGER = """
 import os, socket, sys
@@ -36,7 +36,7 @@ def echo(request):
 
 
 def claimed(name="words"):
-    return Claim(name, address="words:app", state=Path("state"), logs=Path("state/logs"))
+    return NameLock(name, address="words:app", state=Path("state"), logs=Path("state/logs"))
 
 
 @pytest.fixture

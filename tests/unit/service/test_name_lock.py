@@ -20,7 +20,7 @@ from sojourn.service.folders import (
     state_folder,
 )
 from sojourn.service.folders import places as known_places
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import NameLock
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ with Claim("words", address="words:app", state=pathlib.Path("s"), logs=pathlib.P
 
 
 def claim(name="words"):
-    return Claim(name, address="words:app", state=Path("state"), logs=Path("state/logs"))
+    return NameLock(name, address="words:app", state=Path("state"), logs=Path("state/logs"))
 
 
 def mode(path):

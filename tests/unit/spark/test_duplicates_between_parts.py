@@ -9,7 +9,7 @@ import pytest
 import sojourn as sj
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import Arrival
+from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.desk.routing import as_record
 from sojourn.spark.task.rows import Rows
 from sojourn.spark.wire.processor import OutputRecord
@@ -86,7 +86,7 @@ class Parts:
         self.ledgers = {}
         for part in layout.parts:
             self.ledgers[part] = Ledger(Disk(), id_window=app.id_window)
-            self.ledgers[part].relay_came(1, Arrival(attempt=1, batch=0))
+            self.ledgers[part].relay_came(1, RecordArrival(attempt=1, batch=0))
 
     def takes(self, part, stream, offset):
         """Return the record of a stream if a part takes it."""
@@ -116,7 +116,7 @@ class Parts:
         """Return the record of the source at an offset."""
         topic = self.app.topic("orders")
         name = f"{topic}@m/0/{offset}"
-        return Record(name, b"{}", "orders", root=name, place=f"{topic}/0/{offset}")
+        return Record(name, b"{}", "orders", root=name, position=f"{topic}/0/{offset}")
 
     def counted(self, part, stream):
         """Return how many records of a stream a part takes."""

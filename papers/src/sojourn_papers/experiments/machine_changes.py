@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from sojourn.act.node_scaling import NodeBounds
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 
 __all__ = ["ChangesMachines", "MachineChange", "MachineLog", "MachinePool", "machine_changes"]
 
@@ -14,7 +14,7 @@ __all__ = ["ChangesMachines", "MachineChange", "MachineLog", "MachinePool", "mac
 class MachinePool:
     """Machines of one size, of which an application may have at *most* so many."""
 
-    nodes: Nodes
+    nodes: NodeSize
     most: int
 
     @property

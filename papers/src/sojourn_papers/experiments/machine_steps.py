@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.report.panel import Mark, Series
 from sojourn_papers.experiments.record import Table
 from sojourn_papers.experiments.timeline import Watched
@@ -21,7 +21,7 @@ class Step:
     how: str = ""
 
 
-def machine_steps(processors: int, nodes: Nodes, run: Watched) -> list[Step]:
+def machine_steps(processors: int, nodes: NodeSize, run: Watched) -> list[Step]:
     """Return how many machines there were in a run that was started with *processors*.
 
     An engine that has machines tells when they were there, or gone. Without them, it is as many

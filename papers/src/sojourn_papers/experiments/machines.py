@@ -6,7 +6,7 @@ from math import inf
 from statistics import fmean
 
 from sojourn.act.best_effort_plan import Goal
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import Target
 from sojourn.report.panel import Mark, Panel
 from sojourn_papers.experiments.application import Application, joined
@@ -59,7 +59,7 @@ class Machines:
 
     about: About
     application: Application
-    nodes: Nodes
+    nodes: NodeSize
     most: int
     trials: tuple[Trial, Trial]
     schedule: Schedule
@@ -162,7 +162,7 @@ def kept_after(trial: Trial, first: float, run: Watched) -> Verdict:
     )
 
 
-def as_many_as_needed(trial: Trial, nodes: Nodes, steps: list[Step]) -> Verdict:
+def as_many_as_needed(trial: Trial, nodes: NodeSize, steps: list[Step]) -> Verdict:
     """Return whether the machines became those that the processors need, in one step."""
     start, end = (nodes.holding(sum(each)) for each in (trial.start, trial.end))
     told = [

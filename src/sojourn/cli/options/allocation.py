@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Option
 
 from sojourn.cli.options.group import Group
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.text import shown
 
@@ -51,11 +51,11 @@ def _read_nodes(
         int | None, Option(help="Processors per node; whole nodes are allocated.")
     ] = None,
     reserved: Annotated[int, Option(help="Slots reserved for other use, over all nodes.")] = 0,
-) -> Nodes | None:
+) -> NodeSize | None:
     """Return the size of nodes; None if processors are allocated one by one."""
     if slots_per_node is None and reserved:
         raise BadTarget(f"--reserved {reserved} without --slots-per-node; give both")
-    return None if slots_per_node is None else Nodes(slots=slots_per_node, reserved=reserved)
+    return None if slots_per_node is None else NodeSize(slots=slots_per_node, reserved=reserved)
 
 
-NodesOptions = Annotated[Nodes | None, Group(_read_nodes)]
+NodesOptions = Annotated[NodeSize | None, Group(_read_nodes)]

@@ -23,7 +23,7 @@ from sojourn.files.log_rotation import LogRotation
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.agent.kafka_reach import KafkaBrokers, KafkaChecks
 from sojourn.spark.agent.memory import memory_here
-from sojourn.spark.agent.processes import Processes
+from sojourn.spark.agent.processes import LocalProcesses
 from sojourn.spark.wire.agent import (
     AgentHello,
     AskClock,
@@ -262,8 +262,8 @@ class _Operator:
         self.processes = self._new()
         self._opening: asyncio.Task[None] | None = None
 
-    def _new(self) -> Processes:
-        return Processes(self._job, self._argument, self, log=self._log)
+    def _new(self) -> LocalProcesses:
+        return LocalProcesses(self._job, self._argument, self, log=self._log)
 
     def start(self, number: int) -> None:
         """Start a processor, once the template has imported the application."""

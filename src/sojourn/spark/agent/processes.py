@@ -28,7 +28,7 @@ from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.processor import Assignment, FromProcessor, NotReady, Ready
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Processes", "Watcher"]
+__all__ = ["LocalProcesses", "Watcher"]
 
 _CHUNK = 1 << 16
 # The template reports the exit status of a processor shortly after its connection broke.
@@ -81,7 +81,7 @@ class _Process:
 
 
 @dataclass(slots=True)
-class Processes:
+class LocalProcesses:
     """The processes of one operator on this machine."""
 
     job: str

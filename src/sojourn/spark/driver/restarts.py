@@ -23,11 +23,11 @@ class Restarts:
     >>> restarts.delay_s(500.0), restarts.number
     (0.1, 5)
 
-    More than *most_stuck* failures at the same place end it too, however far apart they are;
+    More than *most_stuck* failures at the same batch end it too, however far apart they are;
     progress between two failures resets that count.
 
     >>> restarts = Restarts(most_stuck=2)
-    >>> [restarts.delay_s(200.0 * n, place) for n, place in enumerate([7, 7, 8, 8, 8])]
+    >>> [restarts.delay_s(200.0 * n, batch) for n, batch in enumerate([7, 7, 8, 8, 8])]
     [0.1, 0.1, 0.1, 0.1, None]
 
     Failures that turn out to have an external cause are forgiven.
@@ -46,54 +46,54 @@ class Restarts:
     number: int = 0
     _failed_at_s: deque[float] = field(default_factory=deque)
     _excused_at_s: deque[float] = field(default_factory=deque)
-    _place: int | None = None
+    _batch: int | None = None
     _stuck_at_s: list[float] = field(default_factory=list)
-    _excused_place: int | None = None
+    _excused_batch: int | None = None
     _excused_times: int = 0
 
-    def delay_s(self, now_s: float, place: int | None = None) -> float | None:
+    def delay_s(self, now_s: float, batch: int | None = None) -> float | None:
         """Return the delay of the restart after a failure; None after too many failures.
 
-        *place* is the number of the batch that failed, if known.
+        *batch* is the number of the batch that failed, if known.
         """
         delay_s = self._delay_s(self._failed_at_s, now_s)
-        if place is None or place != self._place:
+        if batch is None or batch != self._batch:
             self._stuck_at_s = []
-        self._place = place
+        self._batch = batch
         self._stuck_at_s.append(now_s)
         if len(self._failed_at_s) > self.most or self._stuck > self.most_stuck:
             return None
         return delay_s
 
-    def excused_delay_s(self, now_s: float, place: int | None = None) -> float:
+    def excused_delay_s(self, now_s: float, batch: int | None = None) -> float:
         """Return the delay of the restart after a failure with an external cause.
 
-        It does not count towards the limits. With a *place*, it counts as `excused` there.
+        It does not count towards the limits. With a *batch*, it counts as `excused` there.
         """
-        if place is not None:
-            self._excuse(place, 1)
+        if batch is not None:
+            self._excuse(batch, 1)
         return self._delay_s(self._excused_at_s, now_s)
 
     def forgive(self, since_s: float) -> None:
         """Remove the failures from *since_s* on from the counts: their cause is external."""
         stuck = [at_s for at_s in self._stuck_at_s if at_s < since_s]
-        if (forgiven := self._stuck - len(stuck)) and self._place is not None:
-            self._excuse(self._place, forgiven)
+        if (forgiven := self._stuck - len(stuck)) and self._batch is not None:
+            self._excuse(self._batch, forgiven)
         self._stuck_at_s = stuck
         self._failed_at_s = deque(at_s for at_s in self._failed_at_s if at_s < since_s)
 
     @property
     def excused(self) -> tuple[int, int | None]:
         """The number of failures with an external cause at one batch, and that batch."""
-        return self._excused_times, self._excused_place
+        return self._excused_times, self._excused_batch
 
     @property
     def _stuck(self) -> int:
         return len(self._stuck_at_s)
 
-    def _excuse(self, place: int, times: int) -> None:
-        before = self._excused_times if place == self._excused_place else 0
-        self._excused_times, self._excused_place = before + times, place
+    def _excuse(self, batch: int, times: int) -> None:
+        before = self._excused_times if batch == self._excused_batch else 0
+        self._excused_times, self._excused_batch = before + times, batch
 
     def _delay_s(self, failed_at_s: deque[float], now_s: float) -> float:
         while failed_at_s and now_s - failed_at_s[0] > self.within_s:
@@ -106,7 +106,7 @@ class Restarts:
     def why(self) -> str:
         """The limit that was exceeded, in words."""
         if self._stuck > self.most_stuck:
-            return f"failed {self._stuck} times at batch {self._place}"
+            return f"failed {self._stuck} times at batch {self._batch}"
         return f"failed {len(self._failed_at_s)} times in {self.within_s:g} s"
 
 

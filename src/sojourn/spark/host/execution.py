@@ -24,7 +24,7 @@ from sojourn.spark.host.desk.instructions import (
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.processors import Processors
 from sojourn.spark.host.garbage import collect_if_few
-from sojourn.spark.host.operator_runner import Station
+from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.host.state.keyed_state import Delta, MergeState
 from sojourn.spark.wire.controller import Reached, Stopped
@@ -44,7 +44,7 @@ class Execution:
         desk: PartDesk,
         ledger: Ledger,
         *,
-        stations: Mapping[str, Station],
+        stations: Mapping[str, OperatorRunner],
         relays: Relays,
         files: CutFiles,
         writes: WriteQueue,
@@ -106,9 +106,9 @@ class Execution:
                 self._relays.say(relay, Failed(reason))
 
     def _stop(self, stop: StopPart) -> None:
-        place, told = stop.record.place, why_it_stops(stop)
-        self._controller.tell(Stopped(self._settings.name, stop.operator, place, told))
-        self._relays.say_to_all(Failed(f"{stop.operator}: record {place}: {told}"))
+        position, told = stop.record.position, why_it_stops(stop)
+        self._controller.tell(Stopped(self._settings.name, stop.operator, position, told))
+        self._relays.say_to_all(Failed(f"{stop.operator}: record {position}: {told}"))
 
     def _save(self, cut: Cut, changed: Delta) -> None:
         def write() -> None:

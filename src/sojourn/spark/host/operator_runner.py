@@ -10,15 +10,15 @@ from typing import BinaryIO, Protocol
 from sojourn.decide.plan import HERE
 from sojourn.files.log_lines import stamp
 from sojourn.files.private_files import append_to, make_folder
-from sojourn.spark.agent.processes import Processes
+from sojourn.spark.agent.processes import LocalProcesses
 from sojourn.spark.host.counting import Counters
 from sojourn.spark.host.desk.events import Event, ProcessorDone, ProcessorEnded, ProcessorReady
 from sojourn.spark.host.desk.instructions import (
     Give,
     KillProcessor,
     NotKept,
+    RunnerInstruction,
     StartProcessor,
-    StationInstruction,
 )
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.error_log import ErrorLog
@@ -28,7 +28,7 @@ from sojourn.spark.wire.processor import Done, FromProcessor, NotReady, Ready, R
 from sojourn.spark.wire.record import Record
 from sojourn.spark.wire.tracing import Trace
 
-__all__ = ["Decider", "ProcessorGroup", "Station"]
+__all__ = ["Decider", "OperatorRunner", "ProcessorGroup"]
 
 
 class Decider(Protocol):
@@ -63,7 +63,7 @@ class ProcessorGroup(Protocol):
         ...
 
 
-class Station:
+class OperatorRunner:
     """Processes and counters of one operator, and its log: a file, or standard error."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Station:
         self._errors = ErrorLog()
         self._log = _log_of(log)
         self._settings = settings
-        self._processes = Processes(settings.job, settings.argument, self, log=self._log)
+        self._processes = LocalProcesses(settings.job, settings.argument, self, log=self._log)
         self._groups: dict[str, ProcessorGroup] = {HERE: self._processes}
         self._node_of: dict[int, str] = {}
         # The records that each processor has, with the time each waited; None in a backfill.
@@ -193,7 +193,9 @@ class Station:
         late = number in self._late
         given = self._forget(number)
         self._note(
-            self._errors.seen(f"a processor {reason}", "", given[0][0].place if given else "")
+            self._errors.seen(
+                f"a processor {reason}", "", given[0][0].position if given else ""
+            )
         )
         why = f"its processor {reason}"
         self._decider.decide(ProcessorEnded(self._name, number, why, late, starved))
@@ -218,20 +220,20 @@ class Station:
         count = self.counters.processor(number).count
         for (record, waited_s), result in zip(given, results, strict=False):
             if result.error:
-                self._note(self._errors.seen(result.error, result.traceback, record.place))
+                self._note(self._errors.seen(result.error, result.traceback, record.position))
             if self.measures and waited_s is not None and not result.skipped:
                 count(service_s=result.took_s, wait_s=waited_s, cpu_s=result.cpu_s)
 
     # -- instructions -----------------------------------------------------------------------
 
-    def do(self, instruction: StationInstruction) -> None:
+    def do(self, instruction: RunnerInstruction) -> None:
         """Carry out an instruction of the desk."""
         match instruction:
             case Give():
                 self._give(instruction)
             case NotKept(record, reason):
                 told = f"processors that start later will not get this record: {reason}"
-                self._note(self._errors.seen(told, "", record.place))
+                self._note(self._errors.seen(told, "", record.position))
             case StartProcessor(processor, node):
                 self._node_of[processor] = node
                 if (group := self._groups.get(node)) is not None:  # else it was lost meanwhile

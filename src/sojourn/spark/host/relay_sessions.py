@@ -10,9 +10,9 @@ from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.stage_tasks import StageTasks
 from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import (
-    Arrival,
     DrainAsked,
     Event,
+    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -33,7 +33,7 @@ from sojourn.spark.wire.relay import (
     Grant,
     Heartbeat,
     RelayHello,
-    Rows,
+    RowsMessage,
 )
 
 __all__ = ["RelaySessions"]
@@ -78,7 +78,7 @@ class RelaySessions:
                 self._held.put(partial(self._begin, relay, message))
             case Waits(reason):
                 self._waiting[relay] = reason
-            case Rows(rows):
+            case RowsMessage(rows):
                 self._waiting.pop(relay, None)
                 self._decide(RowsCame(relay, rows))
             case AllRead():
@@ -129,12 +129,12 @@ class RelaySessions:
         attempt = self._files.attempt(hello.run)
         if self._settings.stateful:
             self._files.prepare()
-        arrival = Arrival(attempt=attempt, batch=hello.batch, task=hello.partition)
+        arrival = RecordArrival(attempt=attempt, batch=hello.batch, task=hello.partition)
         self._decide(RelayCame(relay, arrival))
         # If the disk is full that decision is held, and this must follow it directly.
         self._held.put_next(partial(self._greeted, relay, arrival, hello.stage))
 
-    def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:
+    def _greeted(self, relay: int, arrival: RecordArrival, stage: int) -> None:
         if not self._ledger.knows(relay):
             return
         self._heartbeats.begin(relay)

@@ -16,7 +16,7 @@ import msgspec
 from sojourn.spark.host.desk.instructions import HandOver
 from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.record import Partition
-from sojourn.spark.wire.relay import DeadLetter, Ends, Failed, Grant, Results
+from sojourn.spark.wire.relay import DeadResult, Ends, Failed, Grant, Results
 
 __all__ = ["GATHER_S", "RelayWriter", "Relays"]
 
@@ -100,7 +100,7 @@ class Relays:
         if results is None:
             results = self._results[over.relay] = Results([], [])
         root, result = over.leaving.root, over.leaving.result
-        if isinstance(result, DeadLetter):
+        if isinstance(result, DeadResult):
             results.letters.append((result, root, over.floor))
         else:
             results.records.append((result, root, over.floor))

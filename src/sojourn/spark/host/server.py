@@ -34,9 +34,9 @@ from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.host.execution import Execution
 from sojourn.spark.host.held_events import HeldEvents
-from sojourn.spark.host.nodes.agent_connections import Nodes
+from sojourn.spark.host.nodes.agent_connections import AgentConnections
 from sojourn.spark.host.nodes.listener import Door
-from sojourn.spark.host.operator_runner import Station
+from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.host.relay_sessions import RelaySessions
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.host.temporary_folder import remove_after
@@ -48,7 +48,7 @@ from sojourn.spark.wire.controller import (
     CheckNodes,
     Drain,
     FromController,
-    Here,
+    HostHello,
     Measure,
     NodeIs,
     PlaceProcessors,
@@ -74,7 +74,7 @@ class Host:
         self._settings = settings
         logs = settings.logs
         self._stations = {
-            name: Station(
+            name: OperatorRunner(
                 name, self, operator, log=None if logs is None else logs / f"{name}.log"
             )
             for name, operator in settings.operators.items()
@@ -106,7 +106,9 @@ class Host:
         # An agent times out a little before the tasks on its node, so that the batch is run
         # again when it is already known that the node is gone.
         agent_timeout_s = _AGENT_SHARE * settings.relay_timeout_s
-        self._nodes = Nodes(settings.name, self._stations, self, timeout_s=agent_timeout_s)
+        self._nodes = AgentConnections(
+            settings.name, self._stations, self, timeout_s=agent_timeout_s
+        )
         self._forsaken = False
         self._ending = asyncio.Event()
         self._controller = ControllerConnection()
@@ -160,7 +162,9 @@ class Host:
                 self._work.spawn(self._door(self._settings.listens).run())
             # Announced only now that templates have imported the job and relays can connect.
             self._controller.tell(
-                Here(self._settings.name, os.getpid(), str(path), os.environ.get(TOKEN, ""))
+                HostHello(
+                    self._settings.name, os.getpid(), str(path), os.environ.get(TOKEN, "")
+                )
             )
             for name, operator in self._settings.operators.items():
                 on = {HERE: operator.processors} if operator.on is None else operator.on

@@ -35,9 +35,9 @@ from sojourn.spark.wire.relay import (
     RelayHello,
     Results,
     Row,
+    RowsMessage,
     ToRelay,
 )
-from sojourn.spark.wire.relay import Rows as RowsMessage
 
 __all__ = ["relay"]
 

@@ -173,7 +173,7 @@ class Rows:
                 birth_s=lineage.birth_s,
                 traced=traced,
                 room=self._room(lineage),
-                place=lineage.place,
+                position=lineage.position,
                 message_key=lineage.key,
                 others=lineage.others,
             ),
@@ -246,7 +246,7 @@ class Rows:
         topic, partition = root.partition
         if topic in self._read:
             return partition
-        return int(record.place.rsplit("/", 2)[1])
+        return int(record.position.rsplit("/", 2)[1])
 
     def _input(self, root: Root, floor: int) -> list[Header]:
         """Return the header with the input offset and the floor of a result."""
@@ -262,9 +262,9 @@ class Rows:
         )
 
 
-def end_row(name: str, place: Partition, end: int) -> SparkRow:
+def end_row(name: str, source: Partition, end: int) -> SparkRow:
     """Return a control row with the end offset of a partition for Java; it has no topic."""
-    topic, partition = place
+    topic, partition = source
     told = {"key": f"{name}/{topic}/{partition}".encode(), "value": str(end).encode()}
     return {"topic": None, "partition": None, "headers": [], **told}
 

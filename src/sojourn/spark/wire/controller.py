@@ -15,7 +15,7 @@ __all__ = [
     "Drain",
     "FromController",
     "FromHost",
-    "Here",
+    "HostHello",
     "Measure",
     "NodeIs",
     "PlaceProcessors",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class Here(msgspec.Struct, tag=True, array_like=True, frozen=True):
+class HostHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The first message of a host."""
 
     name: str
@@ -64,7 +64,7 @@ class Stopped(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
     name: str
     operator: str
-    place: str
+    position: str
     """Topic, partition and offset of the record."""
     reason: str
 
@@ -75,7 +75,7 @@ class Broken(msgspec.Struct, tag=True, array_like=True, frozen=True):
     name: str
     reason: str
     token: str = ""
-    """As in `Here`: a host may fail before it has introduced itself."""
+    """As in `HostHello`: a host may fail before it has introduced itself."""
 
 
 class AskTasks(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -144,7 +144,7 @@ class Bye(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The controller shuts down cleanly, and removes its files itself."""
 
 
-FromHost = Here | NodeIs | Reached | Report | AskTasks | Stopped | Broken
+FromHost = HostHello | NodeIs | Reached | Report | AskTasks | Stopped | Broken
 FromController = (
     PlaceProcessors | TasksAre | TopicEnds | CheckNodes | Ask | Drain | Measure | Bye
 )

@@ -16,7 +16,7 @@ from sojourn.spark.wire.headers import (
     Header,
 )
 from sojourn.spark.wire.message_size import message_bytes
-from sojourn.spark.wire.relay import DeadLetter
+from sojourn.spark.wire.relay import DeadResult
 from sojourn.spark.wire.tracing import child_identity
 
 __all__ = [
@@ -55,7 +55,7 @@ class Letter:
     headers: list[Header]
 
 
-def dead_letter(letter: DeadLetter, *, now_s: float, most_bytes: int) -> Letter:
+def dead_letter(letter: DeadResult, *, now_s: float, most_bytes: int) -> Letter:
     """Return the Kafka message of a letter, truncated to at most *most_bytes*."""
     record, operator = letter.record, letter.operator
     told = [
@@ -70,7 +70,7 @@ def dead_letter(letter: DeadLetter, *, now_s: float, most_bytes: int) -> Letter:
         (ERROR, _beginning(letter.error, MOST_ERROR_BYTES)),
     ]
     if not letter.inner:
-        told.append((POSITION, record.place.encode()))
+        told.append((POSITION, record.position.encode()))
     if letter.traceback:
         told.append((TRACEBACK, _end(letter.traceback, MOST_TRACEBACK_BYTES)))
     blobs = [(BLOB + name, content) for name, content in record.blobs.items()]

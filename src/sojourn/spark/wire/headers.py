@@ -78,7 +78,7 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True):
     """Binary columns."""
     traced: int | None = None
     """The number of roots that its own stands for; 0 if not traced, None of a new root."""
-    place: str = ""
+    position: str = ""
     """The topic, partition and offset that it was read from."""
     key: bytes | None = None
     """The Kafka key."""
@@ -112,7 +112,7 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
             blobs[name.removeprefix(BLOB)] = value or b""
         else:
             told[name] = value or b""
-    place = f"{topic}/{partition}/{offset}"
+    position = f"{topic}/{partition}/{offset}"
     identity = root = f"{marked(topic, mark)}/{partition}/{offset}"
     birth_s, written_s, traced = timestamp_s, timestamp_s, None
     if told:  # of most roots nothing is, and they come in large numbers
@@ -128,7 +128,7 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
         written_s=written_s,
         blobs=blobs,
         traced=traced,
-        place=place,
+        position=position,
         key=key,
         others=tuple(others),
     )

@@ -41,7 +41,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The number of roots that its own stands for; 0 if not traced."""
     room: int = 0
     """The maximum size of a record that it sends to Kafka; 0 if unknown."""
-    place: str = ""
+    position: str = ""
     """The topic, partition and offset that it, or its ancestor in Kafka, was read from."""
     message_key: bytes | None = None
     """The Kafka key, which derived records inherit."""

@@ -1,7 +1,8 @@
 """Messages between relays, which run in Spark's tasks, and the host of their part.
 
-A relay sends `RelayHello`, then `Rows` within the credit of `Grant`, and `AllRead` at the end
-of its batch. The host sends `Results` as they leave, and `Finished` once the cut is on disk.
+A relay sends `RelayHello`, then `RowsMessage` within the credit of `Grant`, and `AllRead` at
+the end of its batch. The host sends `Results` as they leave, and `Finished` once the cut is on
+disk.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from sojourn.spark.wire.repetitions import Provenance
 
 __all__ = [
     "AllRead",
-    "DeadLetter",
+    "DeadResult",
     "Ends",
     "Failed",
     "Finished",
@@ -24,7 +25,7 @@ __all__ = [
     "RelayHello",
     "Results",
     "Row",
-    "Rows",
+    "RowsMessage",
     "ToRelay",
     "with_rows_together",
 ]
@@ -63,7 +64,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     """Whether the message has no value."""
 
 
-class Rows(msgspec.Struct, tag=True, array_like=True, frozen=True):
+class RowsMessage(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """Records that Spark has read, within the credit of the relay.
 
     When its batch has lasted long enough, a relay sends the rest without credit.
@@ -92,7 +93,7 @@ class Ends(msgspec.Struct, tag=True, array_like=True, frozen=True):
     ends: list[tuple[Partition, int]]
 
 
-class DeadLetter(msgspec.Struct, array_like=True, frozen=True):
+class DeadResult(msgspec.Struct, array_like=True, frozen=True):
     """A record that *operator* could not process."""
 
     operator: str
@@ -116,7 +117,7 @@ class Results(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """
 
     records: list[tuple[Record, Root, int]] = []
-    letters: list[tuple[DeadLetter, Root, int]] = []
+    letters: list[tuple[DeadResult, Root, int]] = []
 
 
 class Finished(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -129,29 +130,29 @@ class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
     reason: str
 
 
-FromRelay = RelayHello | Rows | AllRead | Heartbeat | Waits
+FromRelay = RelayHello | RowsMessage | AllRead | Heartbeat | Waits
 ToRelay = Grant | Ends | Results | Finished | Failed
 
 
 def with_rows_together(messages: Iterable[FromRelay]) -> Iterator[FromRelay]:
-    """Yield messages in order, with consecutive `Rows` merged into one.
+    """Yield messages in order, with consecutive `RowsMessage` merged into one.
 
     Merged rows are processed together, and logged with one write.
 
     >>> row = Row(("lines", 0), 7, Record("lines/0/7", b""))
-    >>> came = [Rows([row]), Rows([row, row]), AllRead(), Rows([row])]
+    >>> came = [RowsMessage([row]), RowsMessage([row, row]), AllRead(), RowsMessage([row])]
     >>> together = list(with_rows_together(came))
     >>> [len(each.rows) if isinstance(each, Rows) else each for each in together]
     [3, AllRead(), 1]
     """
     rows: list[Row] = []
     for message in messages:
-        if isinstance(message, Rows):
+        if isinstance(message, RowsMessage):
             rows += message.rows
             continue
         if rows:
-            yield Rows(rows)
+            yield RowsMessage(rows)
             rows = []
         yield message
     if rows:
-        yield Rows(rows)
+        yield RowsMessage(rows)

@@ -52,10 +52,10 @@ class Input(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     """Output for all offsets below was written before the writer's last commit."""
 
     @property
-    def place(self) -> str:
+    def position(self) -> str:
         """Its position, which is also the default id of a root.
 
-        >>> Input(writer="split", topic="lines@m", partition=0, offset=7, floor=5).place
+        >>> Input(writer="split", topic="lines@m", partition=0, offset=7, floor=5).position
         'lines@m/0/7'
         """
         return f"{self.topic}/{self.partition}/{self.offset}"
@@ -119,8 +119,8 @@ class RecentIds(msgspec.Struct, array_like=True):
 
     def adds(self, identity: str, window: int) -> bool:
         """Return whether an id is not among the last *window*; if so, remember it."""
-        place = self.ids.get(identity)
-        if place is not None and place > self.passed - window:
+        number = self.ids.get(identity)
+        if number is not None and number > self.passed - window:
             return False
         self.passed += 1
         self.ids[identity] = self.passed
@@ -187,8 +187,8 @@ class Repetitions:
         return recent.adds(arrived.identity, self._window)
 
     def _of(self, entered: Input) -> FromPartition:
-        place = entered.writer, entered.topic, entered.partition
-        known = self._partitions.get(place)
+        source = entered.writer, entered.topic, entered.partition
+        known = self._partitions.get(source)
         if known is None:
-            known = self._partitions[place] = FromPartition(*place)
+            known = self._partitions[source] = FromPartition(*source)
         return known

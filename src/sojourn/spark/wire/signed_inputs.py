@@ -59,7 +59,7 @@ class SignedInputs:
         """Return the header of a record that derives from *entered*; none without a key."""
         if not self.key:
             return []
-        text = f"{entered.writer} {entered.place} {entered.floor}".encode()
+        text = f"{entered.writer} {entered.position} {entered.floor}".encode()
         return [(INPUT, b"%b %b" % (text, self._signature(text)))]
 
     def inputs(self, headers: Iterable[Mapping[str, Any]] | None) -> tuple[Input, ...]:

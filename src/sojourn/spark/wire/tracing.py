@@ -31,15 +31,15 @@ class Trace(msgspec.Struct, array_like=True, frozen=True):
     """Stream and id of each record that it sent."""
 
 
-def child_identity(parent: str, operator: str, place: int | str, *, root: str) -> str:
-    """Return the id of output number *place* of *operator* for the record *parent*.
+def child_identity(parent: str, operator: str, index: int | str, *, root: str) -> str:
+    """Return the id of output number *index* of *operator* for the record *parent*.
 
     It is deterministic: a record that is processed again has children with the same ids.
 
     >>> child_identity("lines/0/7", "split", 2, root="lines/0/7")
     'lines/0/7.split.2'
     """
-    identity = f"{parent}.{operator}.{place}"
+    identity = f"{parent}.{operator}.{index}"
     if len(identity) <= len(root) + LONGEST:
         return identity
     digest = hashlib.sha256(identity.encode()).hexdigest()[:DIGEST]

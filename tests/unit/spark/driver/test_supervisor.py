@@ -154,7 +154,7 @@ def test_failures_with_progress_in_between_do_not():
 
 def test_too_many_failures_at_once_end_it_whatever_it_is_at():
     restarts = Restarts()
-    delays = [restarts.delay_s(float(n), place=n) for n in range(9)]
+    delays = [restarts.delay_s(float(n), batch=n) for n in range(9)]
     assert delays[-1] is None
     assert None not in delays[:-1]
     assert restarts.why == "failed 9 times in 120 s"
@@ -219,7 +219,7 @@ def test_a_failure_before_its_node_is_known_to_be_lost_is_forgiven():
     """Spark may notice later than a batch fails."""
     restarts = Restarts()
     for n in range(8):
-        assert restarts.delay_s(100.0 * n, place=3) is not None
+        assert restarts.delay_s(100.0 * n, batch=3) is not None
         restarts.forgive(100.0 * n - 30.0)
     assert restarts.excused == (8, 3)
 

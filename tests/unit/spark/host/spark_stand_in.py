@@ -28,7 +28,6 @@ from sojourn.spark.host.batch.stage_tasks import StageTasks
 from sojourn.spark.host.batch.write_queue import Room
 from sojourn.spark.host.desk.admission import Limits
 from sojourn.spark.host.desk.events import (
-    Arrival,
     CutSaved,
     DrainAsked,
     NodeCame,
@@ -37,6 +36,7 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
+    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -65,7 +65,7 @@ from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.reminders import reminder_name
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.relay import DeadLetter, Row
+from sojourn.spark.wire.relay import DeadResult, Row
 from sojourn.spark.wire.repetitions import Input, Provenance
 from unit.spark.host.failing_disk import Crash
 
@@ -182,7 +182,7 @@ def expected(roots):
 def called(leaving):
     """Return what a result is called."""
     match leaving.result:
-        case DeadLetter(operator, record):
+        case DeadResult(operator, record):
             return f"{record.name} at {operator}: dead"
         case record:
             return record.name
@@ -602,7 +602,7 @@ class Host:
             relay.inbox.append(("refuse",))
             return
         task = PARTITIONS.index(relay.partition)
-        arrival = Arrival(attempt=self.store.attempt(run), batch=batch, task=task)
+        arrival = RecordArrival(attempt=self.store.attempt(run), batch=batch, task=task)
         self.store.prepare()
         self.decide(RelayCame(relay.number, arrival))
         self.held.put_next(partial(self.greeted, relay, arrival, stage))

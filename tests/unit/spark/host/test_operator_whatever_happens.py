@@ -16,10 +16,10 @@ from sojourn.spark.host.desk.events import (
     TimePassed,
 )
 from sojourn.spark.host.desk.instructions import (
-    Completed,
     Give,
     KillProcessor,
     NotKept,
+    RecordCompleted,
     StartProcessor,
     Stopping,
 )
@@ -101,7 +101,7 @@ class World:
                 assert processor not in self.busy or processor in self.learning
                 self.busy.pop(processor, None)
                 self.heard.pop(processor, None)
-            case Completed(done):
+            case RecordCompleted(done):
                 self.completed(done.record)
             case Stopping(failed):
                 assert failed.record.name in self.open

@@ -6,11 +6,11 @@ from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.desk.events import (
-    Arrival,
     CutSaved,
     PlacementAsked,
     ProcessorDone,
     ProcessorReady,
+    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -47,7 +47,7 @@ class Part:
     def begin(self, batch, attempt=1):
         """Return what processors are told when a batch begins."""
         return told(
-            self.desk.handle(RelayCame(batch, Arrival(attempt=attempt, batch=batch)), 0.0)
+            self.desk.handle(RelayCame(batch, RecordArrival(attempt=attempt, batch=batch)), 0.0)
         )
 
     def rules(self, batch, *numbered):

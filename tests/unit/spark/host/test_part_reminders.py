@@ -4,8 +4,8 @@ from sojourn.spark.host.batch.cut import Cut, CutId
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.log_entries import Entered
 from sojourn.spark.host.desk.events import (
-    Arrival,
     DrainAsked,
+    RecordArrival,
     RelayCame,
     RelayEnded,
     RelaysCounted,
@@ -39,7 +39,7 @@ class Morning:
         self.now_s, self.disk = 1000.0, Disk()
         asked, state = self.reminders(KeyedState(self.disk))
         for number in range(DUE):
-            record = Record(f"lines/0/{number}", b"", key=f'["{number}"]', place="lines/0/1")
+            record = Record(f"lines/0/{number}", b"", key=f'["{number}"]', position="lines/0/1")
             for change in asked.asked("count", record, [(60.0, "")]):
                 state.change(*change)
         cuts, changed = state.cut(CutId(0, 1))
@@ -59,7 +59,7 @@ class Morning:
         self.ledger = Ledger(self.disk, reminded=reminded, clock=self.clock())
         self.desk = PartDesk(GRAPH, {"count": OperatorDesk()}, self.ledger)
         self.came = _came(
-            self.desk.handle(RelayCame(1, Arrival(attempt=attempt, batch=1)), 0.0)
+            self.desk.handle(RelayCame(1, RecordArrival(attempt=attempt, batch=1)), 0.0)
         )
         self.desk.handle(RelaysCounted(attempt, 1, 1), 0.0)
 

@@ -9,7 +9,7 @@ from sojourn.spark.host.heartbeats import Heartbeats
 from sojourn.spark.host.relay_connections import RelayConnections
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.wire.frames import framed
-from sojourn.spark.wire.relay import AllRead, RelayHello, Rows
+from sojourn.spark.wire.relay import AllRead, RelayHello, RowsMessage
 
 DEADLINE_S = 20.0
 HELLO = RelayHello("run", 0, 0)
@@ -63,7 +63,7 @@ both = pytest.mark.parametrize("far", [False, True])
 
 @both
 def test_what_a_relay_says_is_heard_until_it_leaves(far):
-    said = [HELLO, Rows([]), AllRead()]
+    said = [HELLO, RowsMessage([]), AllRead()]
     assert played(b"".join(map(framed, said)), far=far) == ([HELLO, AllRead()], [])
 
 

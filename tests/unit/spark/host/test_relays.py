@@ -14,7 +14,7 @@ from sojourn.spark.wire.frame_connection import FrameConnection
 from sojourn.spark.wire.frames import Frames
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import (
-    DeadLetter,
+    DeadResult,
     Failed,
     Finished,
     Grant,
@@ -88,7 +88,7 @@ def test_the_end_comes_after_all_results_and_waits_for_nothing():
 
 
 def test_dead_letters_leave_beside_results():
-    letter = DeadLetter("parse", Record("a", b"?"), "it is no number", "", 1)
+    letter = DeadResult("parse", Record("a", b"?"), "it is no number", "", 1)
 
     async def play():
         relays = Relays()

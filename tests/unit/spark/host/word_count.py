@@ -6,11 +6,11 @@ from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.desk.admission import Limits
 from sojourn.spark.host.desk.events import (
-    Arrival,
     CutSaved,
     PlacementAsked,
     ProcessorDone,
     ProcessorReady,
+    RecordArrival,
     RelayCame,
     RelayEnded,
     RelaysCaughtUp,
@@ -98,7 +98,7 @@ class WordCountHost:
 
     def relay_comes(self, relay, *, batch, attempt):
         """Let the only relay of a batch begin."""
-        self.decide(RelayCame(relay, Arrival(attempt=attempt, batch=batch)))
+        self.decide(RelayCame(relay, RecordArrival(attempt=attempt, batch=batch)))
         self.decide(RelaysCounted(attempt, batch, 1))
         while self.ledger.leaves_again:
             self.decide(RelaysCaughtUp())

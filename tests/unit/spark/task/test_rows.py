@@ -166,7 +166,7 @@ def test_what_leaves_goes_to_its_topic_and_to_those_of_projections(stream, topic
 @pytest.mark.parametrize("asked", [4, 5])
 def test_what_comes_of_a_reminder_goes_where_that_of_the_record_goes_that_asked(asked):
     """All reminders of an operator are one partition, and would fill one of the stream."""
-    record = Record("x", b"{}", "public", root="x", place=f"orders-topic/{asked}/7")
+    record = Record("x", b"{}", "public", root="x", position=f"orders-topic/{asked}/7")
     root = Root(("check@reminders", 0), 1_700_000_000_000_000)
     (left,) = Rows(MARKED).left(Results([(record, root, 5)]))
     assert left["partition"] == asked % 3

@@ -28,7 +28,7 @@ def entered_at(offset, floor, *, partition=0, topic=LINES, writer="split"):
 def arrived(offset, floor, *, name=None, root=None, **place):
     """Return what came of a record at *offset*, named by a producer if it has a *root*."""
     entered = entered_at(offset, floor, **place)
-    identity = name or f"{root or entered.place}.split.0"
+    identity = name or f"{root or entered.position}.split.0"
     return Provenance(identity=identity, inputs=(entered,), named=root is not None)
 
 

@@ -1,6 +1,6 @@
 """DRS-15, Fig. 10: machines for a target, and back."""
 
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.simulate.workload import Gaps
 from sojourn_papers.experiments.application import Application, vld
 from sojourn_papers.experiments.bench import Pauses
@@ -38,7 +38,7 @@ EXPERIMENT = Machines(
             ("video-1", "video-2", "video-3"), Gaps(shape="uniform", low=1 / 13, high=25 / 13)
         ),
     ),
-    nodes=Nodes(slots=5, reserved=3),
+    nodes=NodeSize(slots=5, reserved=3),
     most=22,
     trials=(
         Trial(name="ExpA", target_s=0.5, start=(8, 8, 1), end=(10, 11, 1), cost_s=4.777),

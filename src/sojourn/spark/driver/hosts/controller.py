@@ -29,7 +29,7 @@ from sojourn.spark.wire.controller import (
     CheckNodes,
     Drain,
     FromHost,
-    Here,
+    HostHello,
     Measure,
     NodeIs,
     PlaceProcessors,
@@ -74,7 +74,7 @@ class _Host:
     process: "subprocess.Popen[bytes]"
     token: str
     """Authenticates the connection of this process."""
-    here: Here | None = None
+    here: HostHello | None = None
     writer: asyncio.StreamWriter | None = None
     """None until the host has connected."""
     operators: dict[str, _Operator] = field(default_factory=dict)
@@ -313,7 +313,7 @@ class Controller:
 
     def _is_ours(self, message: FromHost) -> bool:
         """Return whether the first *message* of a connection has the token of its host."""
-        if not isinstance(message, Here | Broken) or message.name not in self._hosts:
+        if not isinstance(message, HostHello | Broken) or message.name not in self._hosts:
             return False
         host = self._hosts[message.name]
         return hmac.compare_digest(message.token.encode(), host.token.encode())
@@ -332,7 +332,7 @@ class Controller:
     def _note(self, message: FromHost, writer: asyncio.StreamWriter) -> None:
         host = self._hosts[message.name]
         match message:
-            case Here():
+            case HostHello():
                 host.here, host.writer = message, writer
                 self._tell_wanted(host)
                 if self._draining:
@@ -350,8 +350,8 @@ class Controller:
             case Report(name, tally):
                 with self._lock:
                     self._tallies.setdefault(name, []).append(tally)
-            case Stopped(_, operator, place, reason):
-                self._stopped[operator] = f"record {place}: {reason}"
+            case Stopped(_, operator, position, reason):
+                self._stopped[operator] = f"record {position}: {reason}"
             case Broken(_, reason):
                 host.broken = reason
 

@@ -12,7 +12,7 @@ from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.nodes.node_cpu import NodeCpu
 from sojourn.spark.driver.nodes.node_health import node_notices
 from sojourn.spark.driver.query.query_builder import STATE_PARTITIONS
-from sojourn.spark.driver.run.processes import Processes
+from sojourn.spark.driver.run.processes import RunProcesses
 from sojourn.spark.driver.run.queries import Queries
 from sojourn.spark.driver.run.run_kafka import RunKafka
 from sojourn.spark.driver.state.checkpoints import Checkpoints
@@ -30,7 +30,7 @@ class ApplicationRun:
     layout: Layout
     state: Checkpoints
     kafka: RunKafka
-    processes: Processes
+    processes: RunProcesses
     queries: Queries
     pulls: Pulls
     batches: Batches

@@ -10,7 +10,7 @@ from sojourn.spark.driver.load.offered_load import Load
 from sojourn.spark.driver.load.producer import LoadProcess
 from sojourn.spark.driver.load.samples import load_sources
 from sojourn.spark.driver.run.application_run import ApplicationRun
-from sojourn.spark.driver.run.processes import Processes, start_processes
+from sojourn.spark.driver.run.processes import RunProcesses, start_processes
 from sojourn.spark.driver.run.queries import Queries, start_queries
 from sojourn.spark.driver.run.run_kafka import RunKafka, open_kafka
 from sojourn.spark.driver.run.run_state import RunState, open_state
@@ -53,7 +53,7 @@ def start_application(request: StartRequest, stack: ExitStack) -> ApplicationRun
 
 
 def _await_relays(
-    request: StartRequest, state: RunState, kafka: RunKafka, processes: Processes
+    request: StartRequest, state: RunState, kafka: RunKafka, processes: RunProcesses
 ) -> dict[str, list[PartTally]]:
     """Wait until every host has a relay for each task of its query; return reports by part."""
     request.progress("waiting for Spark to read from Kafka")

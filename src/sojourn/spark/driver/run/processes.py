@@ -30,14 +30,14 @@ from sojourn.spark.driver.state.shared_folder import shared_folder
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import HostSettings
 
-__all__ = ["Processes", "start_processes"]
+__all__ = ["RunProcesses", "start_processes"]
 
 # Paths of sockets must be short: Spark's are in our folder only if its own path is.
 _MOST_FOLDER = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Processes:
+class RunProcesses:
     """The processes of a run."""
 
     controller: Controller
@@ -54,7 +54,7 @@ class Processes:
 
 def start_processes(
     request: StartRequest, state: RunState, kafka: RunKafka, stack: ExitStack
-) -> Processes:
+) -> RunProcesses:
     """Start all processes, and return when processors can take records.
 
     Everything that was started ends with *stack*.
@@ -80,12 +80,12 @@ class _Start:
     kafka: RunKafka
     folder: Path
 
-    def here(self, stack: ExitStack) -> Processes:
+    def here(self, stack: ExitStack) -> RunProcesses:
         """Start hosts and Java on this machine."""
         # both take seconds: hosts start in parallel with Java
         controller, hosts, placed = self._hosts(stack)
         session = self._session(stack)
-        return Processes(
+        return RunProcesses(
             controller=controller,
             hosts=hosts,
             placed=placed,
@@ -94,7 +94,7 @@ class _Start:
             slots=self.kafka.slots,
         )
 
-    def on_cluster(self, stack: ExitStack) -> Processes:
+    def on_cluster(self, stack: ExitStack) -> RunProcesses:
         """Start hosts, agents on executors, and processors there."""
         request = self.request
         session = self._session(stack)
@@ -137,7 +137,7 @@ class _Start:
             )
             for part in hosts
         }
-        return Processes(
+        return RunProcesses(
             controller=controller,
             hosts=hosts,
             placed=placed,

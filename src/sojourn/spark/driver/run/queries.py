@@ -18,7 +18,7 @@ from sojourn.spark.driver.kafka.lost_records import refuse_lost, told_lost
 from sojourn.spark.driver.kafka.trimming import Trimming
 from sojourn.spark.driver.query.query_builder import QueryBuilder, StartQuery
 from sojourn.spark.driver.query.transfer import KnownEnds
-from sojourn.spark.driver.run.processes import Processes
+from sojourn.spark.driver.run.processes import RunProcesses
 from sojourn.spark.driver.run.run_end import RunEnd
 from sojourn.spark.driver.run.run_kafka import RunKafka
 from sojourn.spark.driver.run.run_state import RunState
@@ -44,7 +44,7 @@ def start_queries(
     request: StartRequest,
     state: RunState,
     kafka: RunKafka,
-    processes: Processes,
+    processes: RunProcesses,
     stack: ExitStack,
 ) -> Queries:
     """Start all queries, which end with *stack*; from then on there is a state to resume."""
@@ -95,7 +95,7 @@ def start_queries(
 
 
 def _share_ends(
-    request: StartRequest, kafka: RunKafka, processes: Processes, builder: QueryBuilder
+    request: StartRequest, kafka: RunKafka, processes: RunProcesses, builder: QueryBuilder
 ) -> None:
     """Send end offsets to Java whenever they change, so that it transfers records in bulk.
 

@@ -19,12 +19,12 @@ import msgspec
 
 from sojourn.errors import DiskFull, EngineError
 from sojourn.spark.host.batch.cut import CutId
-from sojourn.spark.host.batch.log_entries import Committed, Entry, Mark
+from sojourn.spark.host.batch.log_entries import Committed, Entry, LogMark
 
 __all__ = ["HostLog", "LogFolder"]
 
 _FRAME = Layout("!II")
-_is_cut = frozenset([Mark, Committed]).__contains__
+_is_cut = frozenset([LogMark, Committed]).__contains__
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Entry]).decode
 
@@ -149,17 +149,17 @@ class HostLog:
     def flush(self) -> None:
         """Write entries that had no room. Raise `DiskFull` if there still is none.
 
-        A `Mark` begins a new file; a `Committed` removes files once its group is written.
+        A `LogMark` begins a new file; a `Committed` removes files once its group is written.
         """
         if self._begun is not None:
             self._own(self._folder.create(self._number, self._begun))
             self._begun = None
         while self._unwritten:
-            if isinstance(first := self._unwritten[0], Mark):
+            if isinstance(first := self._unwritten[0], LogMark):
                 self._begin(first.cut)
                 del self._unwritten[0]
                 continue
-            marks = (n for n, entry in enumerate(self._unwritten) if isinstance(entry, Mark))
+            marks = (n for n, entry in enumerate(self._unwritten) if isinstance(entry, LogMark))
             end = next(marks, len(self._unwritten))
             together = self._unwritten[:end]
             self._write([entry for entry in together if not isinstance(entry, Committed)])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from sojourn.spark.host.batch.cut import Leaving
 from sojourn.spark.host.batch.log_entries import Entry, Left
-from sojourn.spark.wire.relay import DeadLetter
+from sojourn.spark.wire.relay import DeadResult
 
 __all__ = ["LeavingResults", "as_entry", "as_leaving"]
 
@@ -101,7 +101,7 @@ class LeavingResults:
 
 def as_entry(leaving: Leaving) -> Left:
     """Return the log entry of a result."""
-    if isinstance(leaving.result, DeadLetter):
+    if isinstance(leaving.result, DeadResult):
         return Left(leaving.root, None, leaving.result)
     return Left(leaving.root, leaving.result)
 

@@ -30,12 +30,12 @@ from sojourn.spark.host.batch.log_entries import (
     Entry,
     Kept,
     Left,
-    Mark,
+    LogMark,
     Started,
     Took,
 )
 from sojourn.spark.host.batch.spill import SegmentStore, Spill
-from sojourn.spark.host.desk.events import Arrival
+from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.desk.instructions import (
     BatchInstruction,
     FinishRelay,
@@ -200,7 +200,7 @@ class Ledger:
         """Return whether a relay belongs to the current batch."""
         return relay in self._relays
 
-    def relay_came(self, relay: int, arrival: Arrival) -> list[BatchInstruction]:
+    def relay_came(self, relay: int, arrival: RecordArrival) -> list[BatchInstruction]:
         """Admit a relay, or refuse it; the first of a batch ends the batch before.
 
         A second relay for the same task means that Spark considers the first one lost, with
@@ -229,7 +229,7 @@ class Ledger:
         self._relays.expect(number)
         return self._cut()
 
-    def _begun(self, arrival: Arrival) -> list[BatchInstruction]:
+    def _begun(self, arrival: RecordArrival) -> list[BatchInstruction]:
         """Begin a batch: the one before it is committed, or this is another attempt at it."""
         over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
         self._relays, self._cutting = BatchRelays(), None
@@ -388,7 +388,7 @@ class Ledger:
         handed = self._handed()
         now = CutId(self._batch, self._attempt)
         cuts, changed = self._state.cut(now)
-        self._unlogged.append(Mark(now))
+        self._unlogged.append(LogMark(now))
         self._cutting = Cut(
             id=now,
             taken=dict(self._taken),

@@ -5,11 +5,11 @@ import msgspec
 from sojourn.spark.host.batch.cut import CutId, OpenRecord
 from sojourn.spark.host.state.part_clock import ClockReading
 from sojourn.spark.wire.record import Record, Root
-from sojourn.spark.wire.relay import DeadLetter
+from sojourn.spark.wire.relay import DeadResult
 from sojourn.spark.wire.repetitions import Provenance
 
 __all__ = [
-    "Changed", "Committed", "Did", "Entered", "Entry", "Kept", "Left", "Mark", "Started",
+    "Changed", "Committed", "Did", "Entered", "Entry", "Kept", "Left", "LogMark", "Started",
     "Took",
 ]  # fmt: skip
 
@@ -38,7 +38,7 @@ class Left(msgspec.Struct, tag="l", array_like=True, frozen=True):
 
     root: Root
     record: Record | None
-    letter: DeadLetter | None = None
+    letter: DeadResult | None = None
 
 
 class Changed(msgspec.Struct, tag="s", array_like=True, frozen=True):
@@ -56,7 +56,7 @@ class Kept(msgspec.Struct, tag="k", array_like=True, frozen=True):
     record: Record
 
 
-class Mark(msgspec.Struct, tag="m", array_like=True, frozen=True):
+class LogMark(msgspec.Struct, tag="m", array_like=True, frozen=True):
     """A cut was made here."""
 
     cut: CutId
@@ -74,4 +74,4 @@ class Started(msgspec.Struct, tag="b", array_like=True, frozen=True):
     clock: ClockReading
 
 
-Entry = Took | Entered | Did | Left | Changed | Kept | Mark | Committed | Started
+Entry = Took | Entered | Did | Left | Changed | Kept | LogMark | Committed | Started

@@ -1,6 +1,6 @@
 """Watches for tasks of the current batch that Spark has scheduled and that do not begin."""
 
-from sojourn.spark.host.desk.events import Arrival
+from sojourn.spark.host.desk.events import RecordArrival
 
 __all__ = ["StageTasks"]
 
@@ -15,7 +15,7 @@ _BEGIN_S = 90.0
 class StageTasks:
     """The Spark stage of the current batch, and the time limits of its tasks.
 
-    >>> tasks, first = StageTasks(), Arrival(attempt=1, batch=7)
+    >>> tasks, first = StageTasks(), RecordArrival(attempt=1, batch=7)
     >>> tasks.begins(first, stage=3), tasks.begins(first, stage=3)
     (True, False)
     >>> tasks.of(3) == first, tasks.of(2)
@@ -31,12 +31,12 @@ class StageTasks:
     """
 
     def __init__(self) -> None:
-        self._arrival: Arrival | None = None
+        self._arrival: RecordArrival | None = None
         self._stage = 0
         self._began_s: float | None = None
         self._ended_s: float | None = None
 
-    def begins(self, arrival: Arrival, stage: int) -> bool:
+    def begins(self, arrival: RecordArrival, stage: int) -> bool:
         """Return whether a relay is the first of its batch; if so, begin that batch."""
         if self._arrival == arrival:
             return False
@@ -51,14 +51,14 @@ class StageTasks:
         and the run would count as the latest.
 
         >>> tasks = StageTasks()
-        >>> tasks.begins(Arrival(attempt=1, batch=7), stage=3)
+        >>> tasks.begins(RecordArrival(attempt=1, batch=7), stage=3)
         True
         >>> tasks.is_outdated(2), tasks.is_outdated(3)
         (True, False)
         """
         return stage < self._stage
 
-    def of(self, stage: int) -> Arrival | None:
+    def of(self, stage: int) -> RecordArrival | None:
         """Return the current batch, if its tasks belong to *stage*."""
         return self._arrival if self._stage == stage else None
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.broadcast_backfill import Lessons
 from sojourn.spark.host.desk.error_policy import ErrorPolicy
-from sojourn.spark.host.desk.instructions import Completed, NotKept, Stopping
+from sojourn.spark.host.desk.instructions import NotKept, RecordCompleted, Stopping
 from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.processor import Answer, OutputRecord, Result
 
 __all__ = ["Broadcasts"]
 
-Outcome = Completed | Stopping | NotKept
+Outcome = RecordCompleted | Stopping | NotKept
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class Broadcasts:
             ]
         if over.did:
             error_policy.done(record)
-            return [*kept, Completed(record, Answer(over.outputs))]
+            return [*kept, RecordCompleted(record, Answer(over.outputs))]
         if error_policy.failures(record).deaths > 1 and not error_policy.may_retry(record):
             return [error_policy.given_up(record, over.died)]
         self.put(record)  # all processors that had it are gone, and none has processed it

@@ -13,9 +13,24 @@ from sojourn.spark.wire.processor import Result
 from sojourn.spark.wire.relay import Row
 
 __all__ = [
-    "Arrival", "BatchEvent", "CutSaved", "DrainAsked", "Event", "NodeCame", "NodeLeft",
-    "OperatorEvent", "PlacementAsked", "ProcessorDone", "ProcessorEnded", "ProcessorReady",
-    "RelayCame", "RelayEnded", "RelayLeft", "RelaysCaughtUp", "RelaysCounted", "RowsCame",
+    "BatchEvent",
+    "CutSaved",
+    "DrainAsked",
+    "Event",
+    "NodeCame",
+    "NodeLeft",
+    "OperatorEvent",
+    "PlacementAsked",
+    "ProcessorDone",
+    "ProcessorEnded",
+    "ProcessorReady",
+    "RecordArrival",
+    "RelayCame",
+    "RelayEnded",
+    "RelayLeft",
+    "RelaysCaughtUp",
+    "RelaysCounted",
+    "RowsCame",
     "TimePassed",
 ]  # fmt: skip
 
@@ -24,7 +39,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class RecordArrival:
     """The attempt and the batch to which a relay belongs."""
 
     attempt: int
@@ -37,7 +52,7 @@ class RelayCame(msgspec.Struct, frozen=True, gc=False):
     """A relay has connected; the first of a batch begins the batch."""
 
     relay: int
-    arrival: Arrival
+    arrival: RecordArrival
 
 
 class RelaysCounted(msgspec.Struct, frozen=True, gc=False):

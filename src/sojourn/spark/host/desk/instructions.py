@@ -14,10 +14,26 @@ from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record
 
 __all__ = [
-    "AtOperator", "BatchInstruction", "Completed", "CountArrival", "CountOutputs",
-    "FinishRelay", "Give", "GrantRelay", "HandOver", "Instruction", "KillProcessor", "NotKept",
-    "OperatorInstruction", "RefuseRelay", "Restore", "SaveCut", "StartProcessor",
-    "StationInstruction", "StopPart", "Stopping",
+    "AtOperator",
+    "BatchInstruction",
+    "CountArrival",
+    "CountOutputs",
+    "FinishRelay",
+    "Give",
+    "GrantRelay",
+    "HandOver",
+    "Instruction",
+    "KillProcessor",
+    "NotKept",
+    "OperatorInstruction",
+    "RecordCompleted",
+    "RefuseRelay",
+    "Restore",
+    "RunnerInstruction",
+    "SaveCut",
+    "StartProcessor",
+    "StopPart",
+    "Stopping",
 ]  # fmt: skip
 
 
@@ -62,7 +78,7 @@ class NotKept(msgspec.Struct, frozen=True, gc=False):
 # -- from the desk of an operator to that of its part -----------------------------------------
 
 
-class Completed(msgspec.Struct, frozen=True, gc=False):
+class RecordCompleted(msgspec.Struct, frozen=True, gc=False):
     """A record is done."""
 
     record: OpenRecord
@@ -132,7 +148,7 @@ class AtOperator(msgspec.Struct, frozen=True, gc=False):
     """Carry out an instruction at the station of an operator."""
 
     operator: str
-    instruction: "StationInstruction"
+    instruction: "RunnerInstruction"
 
 
 class CountArrival(msgspec.Struct, frozen=True, gc=False):
@@ -159,8 +175,8 @@ class StopPart(msgspec.Struct, frozen=True, gc=False):
     traceback: str
 
 
-StationInstruction = Give | StartProcessor | KillProcessor | NotKept
-OperatorInstruction = StationInstruction | Completed | Stopping
+RunnerInstruction = Give | StartProcessor | KillProcessor | NotKept
+OperatorInstruction = RunnerInstruction | RecordCompleted | Stopping
 BatchInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
 Instruction = (
     BatchInstruction | AtOperator | CountArrival | CountOutputs | GrantRelay | StopPart

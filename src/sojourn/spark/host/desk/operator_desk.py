@@ -26,10 +26,10 @@ from sojourn.spark.host.desk.events import (
     TimePassed,
 )
 from sojourn.spark.host.desk.instructions import (
-    Completed,
     Give,
     KillProcessor,
     OperatorInstruction,
+    RecordCompleted,
     StartProcessor,
 )
 from sojourn.spark.host.desk.keyed_queue import KeyedQueue
@@ -238,7 +238,7 @@ class OperatorDesk:
     ) -> list[OperatorInstruction]:
         """Apply the error policy to a record that is not retried."""
         given_up = self.error_policy.given_up(record, reason, traceback)
-        if isinstance(given_up, Completed):
+        if isinstance(given_up, RecordCompleted):
             self._queue.release(record)
         return [given_up]
 
@@ -259,7 +259,7 @@ class OperatorDesk:
                 self._queue.release(record)
                 self.error_policy.done(record)
                 answer = Answer(result.outputs, state=result.state, reminders=result.reminders)
-                done.append(Completed(record, answer))
+                done.append(RecordCompleted(record, answer))
             elif self.error_policy.may_retry(record):
                 back.append(record)
             else:

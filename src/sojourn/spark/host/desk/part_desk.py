@@ -14,7 +14,6 @@ from sojourn.spark.host.batch.cut import Cut, Leaving, OpenRecord
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.desk.admission import Admission, Limits
 from sojourn.spark.host.desk.events import (
-    Arrival,
     BatchEvent,
     CutSaved,
     DrainAsked,
@@ -26,6 +25,7 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
+    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -37,11 +37,11 @@ from sojourn.spark.host.desk.events import (
 from sojourn.spark.host.desk.instructions import (
     AtOperator,
     BatchInstruction,
-    Completed,
     CountArrival,
     CountOutputs,
     Give,
     Instruction,
+    RecordCompleted,
     RefuseRelay,
     Restore,
     SaveCut,
@@ -56,7 +56,7 @@ from sojourn.spark.host.desk.visits import Visits
 from sojourn.spark.host.state.expiry import Expiry
 from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record, Root
-from sojourn.spark.wire.relay import DeadLetter, Row
+from sojourn.spark.wire.relay import DeadResult, Row
 
 __all__ = ["PartDesk"]
 
@@ -123,7 +123,9 @@ class PartDesk:
 
     # -- relays ---------------------------------------------------------------------------
 
-    def _relay_came(self, relay: int, arrival: Arrival, now_s: float) -> list[Instruction]:
+    def _relay_came(
+        self, relay: int, arrival: RecordArrival, now_s: float
+    ) -> list[Instruction]:
         done: list[Instruction] = []
         for instruction in self._ledger.relay_came(relay, arrival):
             match instruction:
@@ -209,7 +211,7 @@ class PartDesk:
         into: set[str] = set()
         for instruction in self._operators[operator].handle(event, now_s):
             match instruction:
-                case Completed(record, answer):
+                case RecordCompleted(record, answer):
                     into.update(self._sent(record, answer, done))
                 case Stopping(record, reason, traceback):
                     done.append(StopPart(operator, record.record, reason, traceback))
@@ -260,7 +262,7 @@ class PartDesk:
             return came, into
         for change, record in self._ledger.reminders.due():
             self._ledger.changed(*change)
-            topic = record.record.place.rsplit("/", 2)[0]  # of the record that set it
+            topic = record.record.position.rsplit("/", 2)[0]  # of the record that set it
             self.visits.visited(topic, record.operator)
             self._enter(record)
             into.add(record.operator)
@@ -369,7 +371,7 @@ class PartDesk:
                 results.append(Leaving(root, child))
         if answer.dead:
             inner = parent.stream in self._graph.inner
-            letter = DeadLetter(
+            letter = DeadResult(
                 operator, parent, answer.dead, answer.traceback, answer.tries, inner
             )
             results.append(Leaving(root, letter))

@@ -8,7 +8,7 @@ from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Root
-from sojourn.spark.wire.relay import DeadLetter, Row
+from sojourn.spark.wire.relay import DeadResult, Row
 from sojourn.spark.wire.tracing import child_identity
 
 __all__ = ["as_record", "passing_through", "read_by"]
@@ -42,14 +42,14 @@ def _as_read(
     return msgspec.structs.replace(record, everyone=everyone, key=key)
 
 
-def passing_through(graph: PartGraph, row: Row, record: Record) -> Record | DeadLetter | None:
+def passing_through(graph: PartGraph, row: Row, record: Record) -> Record | DeadResult | None:
     """Return the record or dead letter of a row that skips all operators, or None.
 
     That is a row that a projection refused, or a retry for a projection behind the part.
     """
     if row.refused is not None:
         operator, error = row.refused
-        return DeadLetter(operator, record, error, "", 1)
+        return DeadResult(operator, record, error, "", 1)
     if row.only is not None and graph.behind.get(row.only) == record.stream:
         return msgspec.structs.replace(record, stream=row.only)
     return None
@@ -71,6 +71,6 @@ def as_record(
         traced=parent.traced,
         # a longer id leaves less room in a Kafka message
         room=max(1, parent.room + len(parent.name) - len(name)) if parent.room else 0,
-        place=parent.place,
+        position=parent.position,
         message_key=parent.message_key,
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from sojourn.spark.host.heartbeats import Heartbeats
 from sojourn.spark.host.nodes.agent_connection import Connection
-from sojourn.spark.host.operator_runner import Station
+from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.wire.agent import (
     AgentHello,
     CheckKafka,
@@ -24,7 +24,7 @@ from sojourn.spark.wire.background import report
 from sojourn.spark.wire.frames import PREFIX_BYTES, Frames
 from sojourn.spark.wire.node_state import NodeState
 
-__all__ = ["NodeDecider", "Nodes"]
+__all__ = ["AgentConnections", "NodeDecider"]
 
 _CHUNK = 1 << 16
 # An agent sends its hello immediately, so this is generous.
@@ -42,7 +42,7 @@ class NodeDecider(Protocol):
         """Handle the loss of a node; *silent* if it timed out, and may still be alive."""
 
 
-class Nodes:
+class AgentConnections:
     """The connected agents by node, for the *stations* of a *part*.
 
     An agent sends a heartbeat every second; after *timeout_s* without one its node is lost.
@@ -51,7 +51,7 @@ class Nodes:
     def __init__(
         self,
         part: str,
-        stations: Mapping[str, Station],
+        stations: Mapping[str, OperatorRunner],
         decider: NodeDecider,
         *,
         timeout_s: float,

@@ -29,7 +29,7 @@ class _Pending(msgspec.Struct, array_like=True, frozen=True):
     name: str
     key: str
     note: str
-    place: str
+    position: str
     message_key: bytes | None
     room: int
 
@@ -98,7 +98,7 @@ class Reminders:
         for number, (after_s, note) in enumerate(reminders):
             name = reminder_name(self._partitions[operator][0], record.name, number)
             pending = _Pending(
-                name, record.key, note, record.place, record.message_key, record.room
+                name, record.key, note, record.position, record.message_key, record.room
             )
             due = entry(began_us + round(after_s * 1e6), name.rpartition("/")[2])
             content = _encode(pending)
@@ -136,7 +136,7 @@ class Reminders:
             root=f"{partition[0]}/{partition[1]}/{number}",
             birth_s=due_s,
             room=pending.room,
-            place=pending.place,
+            position=pending.position,
             message_key=pending.message_key,
         )
         return OpenRecord(Root(partition, number), operator, record)

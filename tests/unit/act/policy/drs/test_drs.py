@@ -13,7 +13,7 @@ from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Plan
-from sojourn.decide.solution import Nodes
+from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadTarget
@@ -414,7 +414,7 @@ def test_as_published_misallocation_is_what_is_left():
 
 
 def test_whole_nodes_come_and_go_as_wholes():
-    machines = Nodes(slots=5, reserved=3)
+    machines = NodeSize(slots=5, reserved=3)
     policy = replace(drs(), goal=Goal(target=TARGET, nodes=machines))
     app = Turns(policy, BUSY, {"a": 7, "b": 5}, every_s=EVERY_S)
     app.turns(3, 100)

@@ -8,7 +8,7 @@ from small_disk import mounted
 from sojourn.errors import DiskFull, EngineError
 from sojourn.spark.host.batch.cut import CutId, OpenRecord
 from sojourn.spark.host.batch.host_log import HostLog
-from sojourn.spark.host.batch.log_entries import Committed, Did, Entered, Mark, Took
+from sojourn.spark.host.batch.log_entries import Committed, Did, Entered, LogMark, Took
 from sojourn.spark.host.batch.log_files import LogFiles
 from sojourn.spark.wire.record import Record, Root
 from unit.spark.host.failing_disk import FailingDisk
@@ -53,7 +53,7 @@ def test_nothing_is_logged_before_it_is_known_where_it_begins(log_in):
 def test_it_goes_on_over_cuts_that_were_not_committed_and_over_hosts(log_in):
     first = log_in()
     first.recover(BASE)
-    first.append([took(1), Mark(NEXT), took(2)])
+    first.append([took(1), LogMark(NEXT), took(2)])
     second = log_in()
     assert list(second.recover(BASE)) == [[took(1)], [took(2)]]
     second.append([took(3)])
@@ -63,7 +63,7 @@ def test_it_goes_on_over_cuts_that_were_not_committed_and_over_hosts(log_in):
 def test_it_begins_at_the_cut_that_was_committed(tmp_path, log_in):
     log = log_in()
     log.recover(BASE)
-    log.append([took(1), Mark(NEXT), took(2)])
+    log.append([took(1), LogMark(NEXT), took(2)])
     log.append([Committed(NEXT), took(3)])
     assert [path.name for path in (tmp_path / "log").iterdir()] == ["2"]
     assert list(log.since(NEXT)) == [[took(2)], [took(3)]]
@@ -106,7 +106,7 @@ def test_what_a_host_adds_after_another_took_over_counts_for_nothing(log_in):
     new.append([took(3)])
     assert (old.is_own, new.is_own) == (False, True)
     with pytest.raises(EngineError, match="another host has taken over"):
-        old.append([Mark(NEXT)])
+        old.append([LogMark(NEXT)])
     assert list(log_in().recover(BASE)) == [[took(1)], [took(3)]]
 
 
@@ -115,7 +115,7 @@ def test_a_file_that_lost_what_the_next_one_builds_on_is_the_last(tmp_path, log_
     log = log_in()
     log.recover(BASE)
     log.append([took(1)])
-    log.append([took(2), Mark(NEXT), took(3)])
+    log.append([took(2), LogMark(NEXT), took(3)])
     path = tmp_path / "log" / "1"
     path.write_bytes(path.read_bytes()[:-1])
     assert list(log_in().recover(BASE)) == [[took(1)]]
@@ -126,7 +126,7 @@ def test_a_file_that_follows_one_that_is_lost_does_not_count(tmp_path, log_in):
     """A power failure may take the name of a file and leave that of a later one."""
     log = log_in()
     log.recover(BASE)
-    log.append([took(1), Mark(NEXT), took(2), Mark(CutId(5, 1)), took(3)])
+    log.append([took(1), LogMark(NEXT), took(2), LogMark(CutId(5, 1)), took(3)])
     (tmp_path / "log" / "2").unlink()
     second = log_in()
     assert list(second.recover(BASE)) == [[took(1)]]
@@ -252,7 +252,7 @@ def test_what_there_is_no_room_for_is_logged_later_as_it_was(
         log = HostLog(folder, "a")
         list(log.recover(BASE))
         folder.creates, folder.appends = creates, appends
-        together = [took(1), took(2), Mark(NEXT), took(3), Committed(NEXT), took(4)]
+        together = [took(1), took(2), LogMark(NEXT), took(3), Committed(NEXT), took(4)]
         if (creates, appends) == (1, 2):
             log.append(together)
         else:

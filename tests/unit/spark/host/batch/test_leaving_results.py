@@ -5,7 +5,7 @@ import pytest
 from sojourn.spark.host.batch.cut import Leaving
 from sojourn.spark.host.batch.leaving_results import LeavingResults, as_entry
 from sojourn.spark.wire.record import Record, Root
-from sojourn.spark.wire.relay import DeadLetter
+from sojourn.spark.wire.relay import DeadResult
 
 LINES = ("lines", 0)
 
@@ -63,6 +63,6 @@ def test_what_leaves_for_the_third_time_is_all_of_it():
 def test_of_a_dead_letter_all_counts():
     record = Record("line 0", b"xx", key="k", message_key=b"key", others=(("name", b"value"),))
     assert record.size_bytes == 2 + 1 + 3 + 4 + 5
-    letter = DeadLetter("parse", record, "no", "here", 1)
+    letter = DeadResult("parse", record, "no", "here", 1)
     assert Leaving(Root(LINES, 0), letter).size_bytes == 15 + 2 + 4
     assert Record("line 0", b"xx", blobs={"image": b"12345"}).size_bytes == 7

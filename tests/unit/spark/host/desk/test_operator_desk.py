@@ -17,10 +17,10 @@ from sojourn.spark.host.desk.events import (
     TimePassed,
 )
 from sojourn.spark.host.desk.instructions import (
-    Completed,
     Give,
     KillProcessor,
     NotKept,
+    RecordCompleted,
     StartProcessor,
     Stopping,
 )
@@ -54,7 +54,7 @@ def first(give):
 
 
 def done_numbers(instructions):
-    return [number_of(done.record.record) for done in of(Completed, instructions)]
+    return [number_of(done.record.record) for done in of(RecordCompleted, instructions)]
 
 
 def stops(instructions):
@@ -141,7 +141,7 @@ def test_one_that_works_goes_when_it_is_done():
     assert of(KillProcessor, made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)) == []
     done = made.handle(ProcessorDone(AT, 2, [Result(out("x"))]), 1.0)
     assert of(KillProcessor, done) == [KillProcessor(2)]
-    assert len(of(Completed, done)) == 1
+    assert len(of(RecordCompleted, done)) == 1
 
 
 def test_one_that_was_let_go_before_it_was_ready_is_ended():
@@ -172,7 +172,7 @@ def test_or_makes_a_dead_letter_after_some_retries():
         again = made.handle(ProcessorDone(AT, 1, [Result([], "ValueError: no")]), 1.0)
         assert [first(g) for g in of(Give, again)] == [7]
     (reply,) = of(
-        Completed, made.handle(ProcessorDone(AT, 1, [Result([], "ValueError: no")]), 1.0)
+        RecordCompleted, made.handle(ProcessorDone(AT, 1, [Result([], "ValueError: no")]), 1.0)
     )
     assert reply.answer.dead == "ValueError: no"
     assert made.error_policy.retried == 2
@@ -208,7 +208,7 @@ def test_what_dies_twice_follows_the_policy():
     )
     made.handle(ProcessorReady(AT, started.processor), 2.0)
     done = made.handle(ProcessorEnded(AT, started.processor, "killed by signal 9"), 3.0)
-    assert of(Completed, done)[0].answer.dead == "killed by signal 9"
+    assert of(RecordCompleted, done)[0].answer.dead == "killed by signal 9"
 
 
 def test_one_that_was_ended_for_taking_too_long_follows_the_policy_at_once():
@@ -403,9 +403,9 @@ def test_a_record_for_everyone_is_done_when_all_have_done_it():
     made = desk(k=3)
     given_out = of(Give, put(made, [record(0, everyone=True)]))
     assert [g.processor for g in given_out] == [1, 2, 3]
-    assert of(Completed, made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 1.0)) == []
-    assert of(Completed, made.handle(ProcessorDone(AT, 2, [Result(out("b"))]), 1.0)) == []
-    (reply,) = of(Completed, made.handle(ProcessorDone(AT, 3, [Result(out("c"))]), 1.0))
+    assert of(RecordCompleted, made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 1.0)) == []
+    assert of(RecordCompleted, made.handle(ProcessorDone(AT, 2, [Result(out("b"))]), 1.0)) == []
+    (reply,) = of(RecordCompleted, made.handle(ProcessorDone(AT, 3, [Result(out("c"))]), 1.0))
     assert [o.payload for o in reply.answer.outputs] == [b"a", b"b", b"c"]
 
 
@@ -429,10 +429,10 @@ def test_one_that_fails_at_some_is_done_once_with_what_the_others_made_of_it():
         ProcessorDone(AT, 1, [Result([], "ValueError: first", traceback="at 1")]), 1.0
     )
     done += made.handle(ProcessorDone(AT, 2, [Result(out("b"))]), 1.0)
-    assert of(Completed, done) == []
+    assert of(RecordCompleted, done) == []
     for _ in range(2):
         done += made.handle(ProcessorDone(AT, 3, [Result([], "ValueError: second")]), 1.0)
-    (reply,) = of(Completed, done)
+    (reply,) = of(RecordCompleted, done)
     told = reply.answer
     assert (told.dead, told.traceback, told.tries) == ("ValueError: first", "at 1", 2)
     assert list(told.outputs) == out("b")
@@ -443,7 +443,7 @@ def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     made = desk(k=1)
     put(made, [record(0, everyone=True)])
     done = made.handle(ProcessorEnded(AT, 1, "killed"), 1.0)
-    assert of(Completed, done) == []
+    assert of(RecordCompleted, done) == []
     (started,) = of(StartProcessor, done)
     (again,) = of(Give, made.handle(ProcessorReady(AT, started.processor), 2.0))
     assert first(again) == 0
@@ -479,7 +479,7 @@ def test_one_that_is_to_be_tried_again_does_without_a_processor_that_goes():
     put(made, [record(0, everyone=True)])
     made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)
     made.handle(ProcessorDone(AT, 2, [Result([], "ValueError")]), 1.0)
-    (reply,) = of(Completed, made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 2.0))
+    (reply,) = of(RecordCompleted, made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 2.0))
     assert (reply.answer.dead, list(reply.answer.outputs)) == ("", out("a"))
 
 
@@ -488,7 +488,7 @@ def test_one_that_hangs_somewhere_follows_the_policy():
     put(made, [record(0, everyone=True)])
     made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 1.0)
     (reply,) = of(
-        Completed, made.handle(ProcessorEnded(AT, 2, "longer than 1 s", late=True), 2.0)
+        RecordCompleted, made.handle(ProcessorEnded(AT, 2, "longer than 1 s", late=True), 2.0)
     )
     assert reply.answer.dead == "longer than 1 s"
     assert list(reply.answer.outputs) == out("a")
@@ -520,7 +520,7 @@ def told_to_a_new_one(made, name=None):
         instructions = made.handle(
             ProcessorDone(AT, name, [Result(out("x"))] * len(give.records)), 9.0
         )
-        assert of(Completed, instructions) == []  # what it makes of them is nobody's
+        assert of(RecordCompleted, instructions) == []  # what it makes of them is nobody's
     return told
 
 
@@ -539,8 +539,8 @@ def test_one_that_starts_while_a_rule_is_under_way_gets_it_too():
     made = desk(k=1)
     put(made, [rule(0, "a")])
     assert told_to_a_new_one(made) == []
-    assert of(Completed, made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)) == []
-    assert of(Completed, made.handle(ProcessorDone(AT, 2, [Result([])]), 1.0))
+    assert of(RecordCompleted, made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)) == []
+    assert of(RecordCompleted, made.handle(ProcessorDone(AT, 2, [Result([])]), 1.0))
 
 
 def test_it_counts_as_running_once_it_knows_all():
@@ -636,7 +636,7 @@ def test_what_is_forgotten_is_nobodys_and_processors_are_free_when_they_are_done
         put(made, [record(0, key="a")]) + made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0),
     )
     assert (give.processor, first(give)) == (1, 0)
-    assert of(Completed, made.handle(ProcessorEnded(AT, 2, "killed"), 2.0)) == []
+    assert of(RecordCompleted, made.handle(ProcessorEnded(AT, 2, "killed"), 2.0)) == []
     done = made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 3.0)
     assert done_numbers(done) == [0]
     assert (made.error_policy.retried, made.waiting) == (0, 0)
@@ -653,7 +653,9 @@ def test_one_for_everyone_that_is_forgotten_holds_nobody_up():
         *made.handle(ProcessorDone(AT, 2, [Result([])]), 2.0),
     ]
     assert sorted((give.processor, first(give)) for give in of(Give, given)) == [(1, 0), (2, 0)]
-    assert of(Completed, given + made.handle(ProcessorDone(AT, 1, [Result([])]), 3.0)) == []
+    assert (
+        of(RecordCompleted, given + made.handle(ProcessorDone(AT, 1, [Result([])]), 3.0)) == []
+    )
     assert done_numbers(made.handle(ProcessorDone(AT, 2, [Result([])]), 3.0)) == [0]
 
 

@@ -13,11 +13,11 @@ from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.desk.admission import Limits
 from sojourn.spark.host.desk.events import (
-    Arrival,
     PlacementAsked,
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
+    RecordArrival,
     RelayCame,
     RowsCame,
     TimePassed,
@@ -38,7 +38,7 @@ from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record, Root
-from sojourn.spark.wire.relay import DeadLetter, Row
+from sojourn.spark.wire.relay import DeadResult, Row
 from unit.spark.host.spark_stand_in import Disk
 
 LINES = ("lines-topic", 0)
@@ -79,7 +79,7 @@ def test_messages_without_a_value_are_for_those_that_ask_and_counted_at_others()
 
 
 def came(made, relay, batch=0, attempt=1):
-    return made.handle(RelayCame(relay, Arrival(attempt=attempt, batch=batch)), 0.0)
+    return made.handle(RelayCame(relay, RecordArrival(attempt=attempt, batch=batch)), 0.0)
 
 
 def line(number):
@@ -125,7 +125,7 @@ def test_a_record_that_fails_is_a_dead_letter_that_leaves_or_stops_the_part():
     (handed,) = of(
         HandOver, made.handle(ProcessorDone("split", 1, [Result([], "ValueError")]), 1.0)
     )
-    assert isinstance(handed.leaving.result, DeadLetter)
+    assert isinstance(handed.leaving.result, DeadResult)
     assert handed.leaving.result.operator == "split"
     made = part()
     came(made, 7)
@@ -298,7 +298,7 @@ def test_what_a_projection_refused_is_a_dead_letter_that_leaves_at_once():
     done = made.handle(RowsCame(7, [row]), 0.0)
     (handed,) = of(HandOver, done)
     assert handed.leaving.root == Root(LINES, 0)
-    assert handed.leaving.result == DeadLetter("clean", record, "it is torn", "", 1)
+    assert handed.leaving.result == DeadResult("clean", record, "it is torn", "", 1)
     assert (given(done), made.inside) == ({}, 0)
     # taken once, and given again to the next attempt at its batch
     assert of(HandOver, made.handle(RowsCame(7, [row]), 0.0)) == []

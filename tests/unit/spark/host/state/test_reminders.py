@@ -13,7 +13,7 @@ from unit.spark.host.spark_stand_in import Disk
 S = 1_000_000
 YEAR_S = 365 * 86_400.0
 PARTITION = ("count@reminders@mark", 0)
-ASKING = Record("lines/0/7", b"", key='["a"]', place="lines/0/7", message_key=b"k", room=9)
+ASKING = Record("lines/0/7", b"", key='["a"]', position="lines/0/7", message_key=b"k", room=9)
 
 
 class CountingDisk(Disk):
@@ -73,7 +73,7 @@ def test_a_reminder_is_a_record_of_the_key_and_the_root_of_what_comes_of_it(aske
     assert (root, operator) == ((PARTITION, 0), "count")
     assert (record.stream, record.key, record.written_s) == ("count@reminders", '["a"]', 1012.0)
     assert record.root == f"{PARTITION[0]}/0/0"
-    assert (record.place, record.message_key, record.room) == ("lines/0/7", b"k", 9)
+    assert (record.position, record.message_key, record.room) == ("lines/0/7", b"k", 9)
     assert reminder_key(record.payload) == '["a"]'
     assert asked.due(100) == []
 

@@ -89,7 +89,7 @@ class Part:
             floor=self.floors[source],
         )
         log = self.stream[partition]
-        log.append(row(partition, len(log), identity, entered=entered, root=entered.place))
+        log.append(row(partition, len(log), identity, entered=entered, root=entered.position))
 
     def commit(self, _number=0):
         """End a batch: it is repeated until all of it is written."""

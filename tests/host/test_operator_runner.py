@@ -11,7 +11,7 @@ import pytest
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
 from sojourn.errors import EngineError
-from sojourn.spark.agent.processes import Processes
+from sojourn.spark.agent.processes import LocalProcesses
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.events import (
     NodeCame,
@@ -19,8 +19,13 @@ from sojourn.spark.host.desk.events import (
     PlacementAsked,
     TimePassed,
 )
-from sojourn.spark.host.desk.instructions import Completed, KillProcessor, NotKept, Stopping
-from sojourn.spark.host.operator_runner import Station
+from sojourn.spark.host.desk.instructions import (
+    KillProcessor,
+    NotKept,
+    RecordCompleted,
+    Stopping,
+)
+from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.wire.host_settings import OperatorSettings
 from sojourn.spark.wire.processor import Waits
 from sojourn.spark.wire.record import Record, Root
@@ -38,7 +43,7 @@ class Host:
     def do(self, instructions):
         for instruction in instructions:
             match instruction:
-                case Completed():
+                case RecordCompleted():
                     self.done.append(instruction.answer)
                 case Stopping():
                     self.stopping.append(instruction.reason)
@@ -82,7 +87,7 @@ async def station(folder, operator, **fields):
         "argument": f"unit.spark.host.application:app {operator}",
     }
     settings = OperatorSettings(**(told | fields))
-    host.station = Station(operator, host, settings, log=host.log)
+    host.station = OperatorRunner(operator, host, settings, log=host.log)
     try:
         await host.station.open()
         yield host
@@ -146,9 +151,9 @@ def test_what_raises_and_what_is_not_kept_is_in_the_log(tmp_path):
         async with station(tmp_path, "counted", on_error=policy) as host:
             host.place(here=1)
             await host.until(lambda: host.station.desk.processors.running == 1)
-            host.put("no state is lent", place="lines[0] 7")
+            host.put("no state is lent", position="lines[0] 7")
             await host.until(lambda: host.done)
-            host.station.do(NotKept(Record("id", b"", place="lines[0] 9"), "too large"))
+            host.station.do(NotKept(Record("id", b"", position="lines[0] 9"), "too large"))
             host.station.measures = False
             host.put("another")
             await host.until(lambda: len(host.done) == 2)
@@ -226,7 +231,7 @@ def test_processors_of_a_node_come_and_go_with_it(tmp_path):
     async def work():
         async with station(tmp_path, "who", on={}) as host:
             near = host.station
-            group = Processes(*near.job, near)
+            group = LocalProcesses(*near.job, near)
             await group.open()
             try:
                 near.node_came("executor-1", group)
