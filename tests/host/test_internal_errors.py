@@ -13,12 +13,12 @@ from sojourn.spark.wire.relay import AllRead
 PLACES = {
     "while it decides": "batch.ledger:Ledger.takes",
     "while it replays": "batch.ledger:Ledger._replay",
-    "while it carries out a decision": "operator_runner:Station.do",
+    "while it carries out a decision": "operator_runner:OperatorRunner.do",
     "while it hears a relay": "batch.cut_store:CutFiles.attempt",
-    "while it hears a processor": "operator_runner:Station.said",
+    "while it hears a processor": "operator_runner:OperatorRunner.said",
     "while it hears the controller": "server:Host._report",
     "while it writes": "batch.cut_store:CutFiles.save",
-    "in a task": "operator_runner:Station.watch",
+    "in a task": "operator_runner:OperatorRunner.watch",
     "in a callback": "relays:Relays._send_now",
 }
 

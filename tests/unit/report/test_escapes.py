@@ -32,7 +32,7 @@ def stopped():
     with pytest.raises(ValueError, match="card") as raised:
         parse(HOSTILE)
     error, traceback = described(raised.value)
-    stop = StopPart("parse", Record("lines/0/7", b"", place="lines/0/7"), error, traceback)
+    stop = StopPart("parse", Record("lines/0/7", b"", position="lines/0/7"), error, traceback)
     return f"sojourn: shop stopped: {ApplicationStopped(why_it_stops(stop))}"
 
 

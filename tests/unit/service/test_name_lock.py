@@ -31,10 +31,11 @@ def own(places):
 
 HOLDS = """
 import pathlib, sys
-from sojourn.service.name_lock import Claim
-with Claim("words", address="words:app", state=pathlib.Path("s"), logs=pathlib.Path("l")) as c:
-    c.socket.touch()
-    print(c.socket, flush=True)
+from sojourn.service.name_lock import NameLock
+state, logs = pathlib.Path("s"), pathlib.Path("l")
+with NameLock("words", address="words:app", state=state, logs=logs) as name:
+    name.socket.touch()
+    print(name.socket, flush=True)
     sys.stdin.read()
 """
 

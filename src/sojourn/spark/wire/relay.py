@@ -142,7 +142,7 @@ def with_rows_together(messages: Iterable[FromRelay]) -> Iterator[FromRelay]:
     >>> row = Row(("lines", 0), 7, Record("lines/0/7", b""))
     >>> came = [RowsMessage([row]), RowsMessage([row, row]), AllRead(), RowsMessage([row])]
     >>> together = list(with_rows_together(came))
-    >>> [len(each.rows) if isinstance(each, Rows) else each for each in together]
+    >>> [len(each.rows) if isinstance(each, RowsMessage) else each for each in together]
     [3, AllRead(), 1]
     """
     rows: list[Row] = []
