@@ -113,7 +113,7 @@ def run(
     begin = read_allocation(",".join(start)) if start else {}
     cores = spark.expected_cores if engine == "spark" else None
     most, notes = bounded(what.topology, begin, max_processors, cores)
-    read_placement(placement)  # raises if it is unknown, before anything starts
+    read_placement(placement)  # the user's own may be in the current folder
     settings = RunSettings(
         name=what.app.name,
         address=address,

@@ -82,7 +82,8 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         first_plan(self.topology, self.start, self.loop.most)
-        Orders.of(self.make, self.topology, self.loop.target, self.loop.most)
+        loop = self.loop
+        Orders.of(self.make, self.topology, loop.target, loop.most, loop.placement)
 
 
 class Output(Protocol):

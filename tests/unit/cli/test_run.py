@@ -436,6 +436,7 @@ def test_drawn_live_it_shows_the_last_minutes():
         (("--every", "0s"), "--every 0s is not positive"),
         (("--for", "0s"), "--for 0s is not positive"),
         (("--policy", "hpa"), "unknown policy 'hpa'"),
+        (("--placement", "nowhere"), "unknown placer 'nowhere'"),
         (
             ("--policy", "ds2", "--forecast"),
             "--forecast: ds2 has no option 'forecast'; it has scaling_factor",
