@@ -27,8 +27,8 @@ from sojourn.app.loading import load
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.wire.encryption import RunIdentity
 from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.record import Record
 from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, RowsMessage, ToRelay

@@ -50,10 +50,9 @@ with optional("sojourn.testing needs", "spark"):
     from sojourn.spark.processor.operator_job import OperatorJob
     from sojourn.spark.processor.processor import described
     from sojourn.spark.processor.state_codec import StateCodec
+    from sojourn.spark.wire.headers import child_identity
     from sojourn.spark.wire.processor import OutputRecord
-    from sojourn.spark.wire.record import Record
-    from sojourn.spark.wire.reminder import Reminded
-    from sojourn.spark.wire.tracing import child_identity
+    from sojourn.spark.wire.record import Record, Reminded
 
 __all__ = ["AppHarness", "DeadLetter", "run"]
 

@@ -17,8 +17,12 @@ import pytest
 from host.clustering import DEADLINE_S, HERE, cluster_in, lines_of, words_of
 from host.relaying import Query, route_of
 from sojourn.errors import EngineError
-from sojourn.spark.wire.authentication import introduce_socket
-from sojourn.spark.wire.encryption import RunIdentity, host_context, peer_context
+from sojourn.spark.wire.handshake import (
+    RunIdentity,
+    host_context,
+    introduce_socket,
+    peer_context,
+)
 from sojourn.spark.wire.host_address import encrypted
 
 MUCH = bytes(range(256)) * 20_000  # more than sockets hold

@@ -14,7 +14,7 @@ import pytest
 from host.clustering import DEADLINE_S, HERE, cluster_in, lines_of, pids_of, words_of
 from host.relaying import by_line, headers_of, route_of
 from sojourn.errors import EngineError
-from sojourn.spark.wire.authentication import introduce_socket
+from sojourn.spark.wire.handshake import introduce_socket
 from sojourn.spark.wire.host_address import HostAddress
 
 

@@ -14,7 +14,7 @@ from host.clustering import DEADLINE_S, cluster_in, lines_of, words_of
 from host.stranger import GREETING
 from processes import started
 from sojourn.errors import EngineError
-from sojourn.spark.wire.encryption import RunIdentity
+from sojourn.spark.wire.handshake import RunIdentity
 from sojourn_trial.cluster.trial_network import Wire, claim_network, why_not
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

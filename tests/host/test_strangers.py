@@ -15,7 +15,7 @@ from sojourn.app.operator import OnError
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
-from sojourn.spark.wire.message_size import MOST_BYTES, message_bytes
+from sojourn.spark.wire.record import MOST_BYTES, message_bytes
 
 DEAD_LETTERS = OnError(retries=1, then="dead_letter")
 NESTED = b"[" * 5000

@@ -20,9 +20,9 @@ from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
 from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
 from sojourn.spark.task.deduplicate.sink_topic import SinkTopic
 from sojourn.spark.task.rows import SCHEMA
+from sojourn.spark.wire.headers import child_identity
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import SignedInputs
-from sojourn.spark.wire.tracing import child_identity
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120

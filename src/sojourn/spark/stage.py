@@ -24,7 +24,7 @@ from sojourn.spark.driver.state.leftovers import remove_leftovers
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.driver.state.state_transfer import finish_import
 from sojourn.spark.driver.streaming import STREAMING
-from sojourn.spark.wire.message_size import MOST_BYTES
+from sojourn.spark.wire.record import MOST_BYTES
 
 __all__ = ["Stage"]
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.measure.trees import Completed, Trees
-from sojourn.spark.wire.tracing import child_identity
+from sojourn.spark.wire.headers import child_identity
 
 READERS = {"in": ["a"], "ab": ["b"], "both": ["b", "c"], "back": ["a"], "out": []}
 

@@ -40,9 +40,8 @@ from sojourn.spark.wire.agent import (
     Usage,
     Welcome,
 )
-from sojourn.spark.wire.authentication import introduce
-from sojourn.spark.wire.encryption import HANDSHAKE_S, NAME, peer_context
 from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.handshake import HANDSHAKE_S, NAME, introduce, peer_context
 from sojourn.spark.wire.processor import FromProcessor
 
 __all__ = ["OWN_LOG", "Agent", "AgentSettings", "node_name"]

@@ -22,8 +22,7 @@ import psutil
 
 from sojourn.errors import EngineError
 from sojourn.spark.processor.template import Ended, Forked, FromTemplate, Loaded, NotForked
-from sojourn.spark.wire.background import BackgroundTasks
-from sojourn.spark.wire.frame_connection import FrameConnection
+from sojourn.spark.wire.event_loop import BackgroundTasks, FrameConnection
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.processor import Assignment, FromProcessor, NotReady, Ready
 from sojourn.spark.wire.record import Record

@@ -18,8 +18,8 @@ from sojourn.spark.wire.counters import (
     OperatorTally,
     PartState,
     PartTally,
+    Trace,
 )
-from sojourn.spark.wire.tracing import Trace
 
 __all__ = ["Pulls"]
 

@@ -10,7 +10,7 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.driver.master import LOCAL, Master, read_pair
 from sojourn.spark.driver.state.folder_address import check_is_path
-from sojourn.spark.wire.message_size import MOST_BYTES
+from sojourn.spark.wire.record import MOST_BYTES
 from sojourn.text import shown
 
 __all__ = ["SparkSettings", "read_client_options", "read_starting"]

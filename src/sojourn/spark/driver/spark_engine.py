@@ -23,7 +23,7 @@ from sojourn.spark.driver.run.start_request import StartRequest
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.shared_state import SharedState
 from sojourn.spark.driver.state.state_lock import StateLock
-from sojourn.spark.wire.encryption import RunIdentity
+from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.topology import Topology
 
 __all__ = ["SparkEngine", "launch"]

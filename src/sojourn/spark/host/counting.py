@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from sojourn.measure.counters import ProcessorReport
 from sojourn.spark.host.hot_key import HotKeyCounter
-from sojourn.spark.wire.counters import BIN_S, OperatorState, OperatorTally
+from sojourn.spark.wire.counters import BIN_S, OperatorState, OperatorTally, Trace
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.tracing import Trace
 
 __all__ = ["Counters"]
 

@@ -22,11 +22,10 @@ from sojourn.spark.host.desk.instructions import (
 )
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.error_log import ErrorLog
-from sojourn.spark.wire.counters import OperatorState, OperatorTally
+from sojourn.spark.wire.counters import OperatorState, OperatorTally, Trace
 from sojourn.spark.wire.host_settings import OperatorSettings
 from sojourn.spark.wire.processor import Done, FromProcessor, NotReady, Ready, Result, Waits
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.tracing import Trace
 
 __all__ = ["Decider", "OperatorRunner", "ProcessorGroup"]
 

@@ -8,8 +8,7 @@ import msgspec
 
 from sojourn.spark.host.heartbeats import Heartbeats
 from sojourn.spark.host.relays import Relays
-from sojourn.spark.wire.background import report
-from sojourn.spark.wire.frame_connection import FrameConnection
+from sojourn.spark.wire.event_loop import FrameConnection, report
 from sojourn.spark.wire.frames import Frames
 from sojourn.spark.wire.relay import FromRelay, with_rows_together
 

@@ -41,7 +41,6 @@ from sojourn.spark.host.relay_sessions import RelaySessions
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.host.temporary_folder import remove_after
 from sojourn.spark.wire.agent import AgentHello
-from sojourn.spark.wire.background import OURS, Alarm, BackgroundTasks
 from sojourn.spark.wire.controller import (
     Ask,
     Broken,
@@ -57,7 +56,8 @@ from sojourn.spark.wire.controller import (
     TopicEnds,
 )
 from sojourn.spark.wire.counters import PartState, PartTally
-from sojourn.spark.wire.encryption import host_context
+from sojourn.spark.wire.event_loop import OURS, Alarm, BackgroundTasks
+from sojourn.spark.wire.handshake import host_context
 from sojourn.spark.wire.host_settings import SECRET, SOCKET, TOKEN, HostSettings
 
 __all__ = ["Host"]

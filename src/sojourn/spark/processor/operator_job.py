@@ -18,10 +18,8 @@ from sojourn.app.stream import Stream
 from sojourn.errors import BadInput, BadRecord
 from sojourn.spark.processor.job import Lent
 from sojourn.spark.processor.state_codec import StateCodec
-from sojourn.spark.wire.message_size import blobs_bytes
 from sojourn.spark.wire.processor import OutputRecord
-from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.reminder import Reminded
+from sojourn.spark.wire.record import Record, Reminded, blobs_bytes
 
 __all__ = ["OperatorJob", "of_application"]
 

@@ -27,16 +27,21 @@ from sojourn.spark.wire.headers import (
     Header,
     Lineage,
     addressee,
+    child_identity,
     lineage_of,
     marked,
 )
-from sojourn.spark.wire.message_size import MOST_BYTES, message_bytes
-from sojourn.spark.wire.record import Partition, Record, Root
+from sojourn.spark.wire.record import (
+    MOST_BYTES,
+    Partition,
+    Record,
+    Root,
+    message_bytes,
+    reminder_key,
+)
 from sojourn.spark.wire.relay import Results, Row
-from sojourn.spark.wire.reminder import reminder_key
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import LONGEST, SignedInputs
-from sojourn.spark.wire.tracing import child_identity
 
 __all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
 

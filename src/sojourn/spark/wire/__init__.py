@@ -21,13 +21,10 @@ Several messages share these records:
 
 | module | part of |
 |---|---|
-| `record` | `relay`, `processor` |
+| `record` | `relay`, `processor`; also the payload of a reminder, and the size in Kafka |
 | `repetitions` | `relay`; hosts, and tasks before a sink, drop duplicates by it |
-| `reminder` | the payload of the record by which a host reminds a processor |
 | `counters` | `controller`: the report of a host |
-| `node_state`, `tracing` | `counters` |
 
-The others are no messages: `message_size` is the limit that tasks, processors and queries of
-Spark observe, `authentication` and `encryption` are the handshake with another machine, and
-`frame_connection` and `background` belong to the event loop of hosts and agents.
+The others are no messages: `handshake` is how the ends of a connection between machines
+authenticate, and `event_loop` what hosts and agents have in common.
 """

@@ -6,15 +6,15 @@ States are as of the report. Tallies count since the report before.
 import msgspec
 
 from sojourn.measure.counters import ProcessorReport
-from sojourn.spark.wire.node_state import NodeState
-from sojourn.spark.wire.tracing import Trace
 
 __all__ = [
     "BIN_S",
+    "NodeState",
     "OperatorState",
     "OperatorTally",
     "PartState",
     "PartTally",
+    "Trace",
 ]
 
 BIN_S = 0.2
@@ -48,6 +48,23 @@ class OperatorState(msgspec.Struct, array_like=True, frozen=True):
     """Records skipped since the host started because their value is null."""
 
 
+class Trace(msgspec.Struct, array_like=True, frozen=True):
+    """A processed record of a traced root."""
+
+    root: str
+    identity: str
+    birth_s: float
+    """The birth of the root."""
+    done_s: float
+    """When the record was done."""
+    sojourn_s: float
+    """The time since it was written to its stream."""
+    weight: int
+    """The number of roots that this one stands for."""
+    children: list[tuple[str, str]]
+    """Stream and id of each record that it sent."""
+
+
 class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
     """Counters of an operator since the last report."""
 
@@ -68,6 +85,37 @@ class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
     """The share of the most frequent key among records read by key."""
     hottest_name: str = ""
     """That key."""
+
+
+class NodeState(msgspec.Struct, array_like=True, frozen=True):
+    """The current state of a node; None is not known yet."""
+
+    round_trip_s: float | None = None
+    """The shortest recent round-trip time between host and node."""
+    offset_s: float | None = None
+    """How far the node's clock is ahead of the host's, known to half of the round-trip time."""
+    used_bytes: int | None = None
+    """Memory in use on the node."""
+    limit_bytes: int | None = None
+    """The memory limit of the node."""
+    to: dict[str, int] = {}
+    """Bytes sent to the node since it connected, by stream."""
+    back: dict[str, int] = {}
+    """Bytes received from it since it connected, by stream."""
+    to_per_s: float = 0.0
+    """Bytes recently sent per second."""
+    back_per_s: float = 0.0
+    """Bytes recently received per second."""
+    kafka: str = ""
+    """Why Kafka clients on the node do not reach the brokers quickly; empty if they do."""
+    cores: float | None = None
+    """Cores that processes on the node may use."""
+    pool: str = ""
+    """Identifies these cores: nodes with the same pool share them."""
+    cpu_s: float | None = None
+    """CPU seconds that all processes in the pool have used."""
+    told_s: float = 0.0
+    """When *cpu_s* was read, by the monotonic clock of the node."""
 
 
 class PartState(msgspec.Struct, array_like=True, frozen=True):

@@ -14,10 +14,10 @@ from sojourn.spark.wire.headers import (
     ROOT,
     WRITTEN,
     Header,
+    child_identity,
 )
-from sojourn.spark.wire.message_size import message_bytes
+from sojourn.spark.wire.record import message_bytes
 from sojourn.spark.wire.relay import DeadResult
-from sojourn.spark.wire.tracing import child_identity
 
 __all__ = [
     "CUT",

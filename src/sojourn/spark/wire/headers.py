@@ -17,11 +17,14 @@ import msgspec
 __all__ = [
     "BIRTH",
     "BLOB",
+    "CHILD_DIGEST",
+    "CHILD_HEAD",
     "ERROR",
     "FOR",
     "ID",
     "INPUT",
     "LATEST_S",
+    "LONGEST_CHILD",
     "MOST_ID_BYTES",
     "MOST_TRACED",
     "OURS",
@@ -31,6 +34,7 @@ __all__ = [
     "Header",
     "Lineage",
     "addressee",
+    "child_identity",
     "identity_of",
     "is_retry",
     "lineage_of",
@@ -57,6 +61,13 @@ MOST_TRACED = 1_000_000
 """The maximum number of roots that one stands for."""
 LATEST_S = 253_402_300_799.0
 """The last second of the year 9999."""
+
+LONGEST_CHILD = 160
+"""The maximum letters of an id beyond its root's: ids grow with each round of a loop."""
+CHILD_HEAD = 104
+"""The letters that a longer id keeps, which include the operator at which the root entered."""
+CHILD_DIGEST = 32
+"""The digits of its SHA-256 that replace the rest."""
 
 OURS = "sojourn-"
 """The prefix of the names of our headers."""
@@ -132,6 +143,21 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
         key=key,
         others=tuple(others),
     )
+
+
+def child_identity(parent: str, operator: str, index: int | str, *, root: str) -> str:
+    """Return the id of output number *index* of *operator* for the record *parent*.
+
+    It is deterministic: a record that is processed again has children with the same ids.
+
+    >>> child_identity("lines/0/7", "split", 2, root="lines/0/7")
+    'lines/0/7.split.2'
+    """
+    identity = f"{parent}.{operator}.{index}"
+    if len(identity) <= len(root) + LONGEST_CHILD:
+        return identity
+    digest = sha256(identity.encode()).hexdigest()[:CHILD_DIGEST]
+    return f"{identity[: len(root) + CHILD_HEAD]}~{digest}"
 
 
 def addressee(dead_letters: str, operator: str) -> str:

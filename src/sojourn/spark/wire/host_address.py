@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sojourn.errors import EngineError
-from sojourn.spark.wire.authentication import introduce_socket
-from sojourn.spark.wire.encryption import HANDSHAKE_S, NAME, peer_context
+from sojourn.spark.wire.handshake import HANDSHAKE_S, NAME, introduce_socket, peer_context
 
 __all__ = ["HostAddress", "encrypted"]
 

@@ -1,10 +1,31 @@
-"""A record, as relays, hosts, agents and processors exchange it."""
+"""A record, as relays, hosts, agents and processors exchange it, and its size in Kafka.
 
+Kafka refuses a message above its limit, however often it is retried.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-__all__ = ["Partition", "Record", "Root"]
+__all__ = [
+    "MOST_BYTES",
+    "Partition",
+    "Record",
+    "Reminded",
+    "Root",
+    "blobs_bytes",
+    "message_bytes",
+    "reminder_key",
+]
+
+MOST_BYTES = 1 << 20
+"""The default limit of Kafka's clients (`max.request.size`) and brokers."""
+
+# As estimated by the Java client: a batch of one record, and the lengths of its parts.
+_MESSAGE, _HEADER = 61 + 21 + 15, 10
+# The prefix of the name of a binary column in its header, and more.
+_BLOB = 32
 
 Partition = tuple[str, int]
 """A topic and a partition number."""
@@ -60,3 +81,36 @@ class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
             + len(self.message_key or b"")
             + sum(len(name) + len(value) for name, value in self.others)
         )
+
+
+class Reminded(msgspec.Struct, frozen=True):
+    """The payload of a reminder that is due."""
+
+    key: str
+    note: str
+    due_s: float
+
+
+def reminder_key(payload: bytes) -> str | None:
+    """Return the key in the payload of a reminder; None if it cannot be decoded."""
+    try:
+        return msgspec.json.decode(payload, type=Reminded).key
+    except msgspec.MsgspecError:
+        return None
+
+
+def message_bytes(
+    key: bytes | None, value: bytes, headers: Iterable[tuple[str, bytes]] = ()
+) -> int:
+    """Return an upper bound of the size of a message.
+
+    >>> message_bytes(b"k", b"value", [("name", b"content")])
+    124
+    """
+    beside = sum(_HEADER + len(name.encode()) + len(content) for name, content in headers)
+    return _MESSAGE + len(key or b"") + len(value) + beside
+
+
+def blobs_bytes(blobs: Mapping[str, bytes]) -> int:
+    """Return an upper bound of the size of binary columns as headers."""
+    return sum(_BLOB + len(name.encode()) + len(content) for name, content in blobs.items())

@@ -17,8 +17,8 @@ from sojourn.spark.wire.counters import (
     OperatorTally,
     PartState,
     PartTally,
+    Trace,
 )
-from sojourn.spark.wire.tracing import Trace
 
 app = sj.App("shop")
 lines = app.source("lines", schema="line string", topic="all-lines")

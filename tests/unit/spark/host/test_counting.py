@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from sojourn.spark.host import counting
 from sojourn.spark.host.counting import Counters
 from sojourn.spark.host.hot_key import HotKeyCounter
-from sojourn.spark.wire.counters import BIN_S, OperatorState
+from sojourn.spark.wire.counters import BIN_S, OperatorState, Trace
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.tracing import Trace
 
 
 def record(key, **fields):

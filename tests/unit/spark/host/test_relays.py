@@ -10,7 +10,7 @@ import msgspec
 from sojourn.spark.host.batch.cut import Leaving
 from sojourn.spark.host.desk.instructions import HandOver
 from sojourn.spark.host.relays import Relays
-from sojourn.spark.wire.frame_connection import FrameConnection
+from sojourn.spark.wire.event_loop import FrameConnection
 from sojourn.spark.wire.frames import Frames
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import (

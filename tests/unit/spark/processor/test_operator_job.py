@@ -11,8 +11,7 @@ from sojourn.app.reminder import reminders_of
 from sojourn.errors import BadInput, BadRecord
 from sojourn.spark.processor.job import Lent
 from sojourn.spark.processor.operator_job import OperatorJob, of_application
-from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.reminder import Reminded
+from sojourn.spark.wire.record import Record, Reminded
 from unit.spark.host import application
 
 EXAMPLES = Path(__file__).parents[4] / "examples"

@@ -40,8 +40,8 @@ from sojourn.spark.wire.controller import (
     TopicEnds,
 )
 from sojourn.spark.wire.counters import PartTally
-from sojourn.spark.wire.encryption import RunIdentity
 from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.spark.wire.host_settings import HostSettings
 
 __all__ = ["Controller"]

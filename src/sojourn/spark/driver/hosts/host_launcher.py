@@ -15,7 +15,7 @@ import msgspec
 from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
 from sojourn.files.private_files import append_to, make_folder
-from sojourn.spark.wire.encryption import RunIdentity
+from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.spark.wire.host_settings import SECRET, TOKEN, HostSettings
 
 __all__ = ["HostLauncher"]

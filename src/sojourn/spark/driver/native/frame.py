@@ -20,7 +20,7 @@ from sojourn.spark.driver.native.headers import (
     written,
 )
 from sojourn.spark.driver.native.payload import at, from_payload, misfit, read, to_payload
-from sojourn.spark.wire.message_size import MOST_BYTES
+from sojourn.spark.wire.record import MOST_BYTES
 
 __all__ = [
     "ERROR",

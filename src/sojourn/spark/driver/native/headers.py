@@ -10,11 +10,14 @@ from sojourn.spark.wire.dead_letter import CUT, OPERATOR, POSITION, RECORD, STRE
 from sojourn.spark.wire.headers import (
     BIRTH,
     BLOB,
+    CHILD_DIGEST,
+    CHILD_HEAD,
     ERROR,
     FOR,
     ID,
     INPUT,
     LATEST_S,
+    LONGEST_CHILD,
     MOST_ID_BYTES,
     MOST_TRACED,
     OURS,
@@ -24,7 +27,6 @@ from sojourn.spark.wire.headers import (
     addressee,
     marked,
 )
-from sojourn.spark.wire.tracing import DIGEST, HEAD, LONGEST
 
 __all__ = [
     "KAFKA",
@@ -185,12 +187,12 @@ def _identity(source: Column, mark: str) -> Column:
 
 
 def _child(identity: Column, root: Column) -> Column:
-    """Return an id, shortened as by `sojourn.spark.wire.tracing.child_identity`."""
-    head = sql.substring(identity, sql.lit(1), sql.length(root) + HEAD)
-    digest = sql.substring(sql.sha2(identity, 256), 1, DIGEST)
-    return sql.when(sql.length(identity) <= sql.length(root) + LONGEST, identity).otherwise(
-        sql.concat(head, sql.lit("~"), digest)
-    )
+    """Return an id, shortened as by `sojourn.spark.wire.headers.child_identity`."""
+    head = sql.substring(identity, sql.lit(1), sql.length(root) + CHILD_HEAD)
+    digest = sql.substring(sql.sha2(identity, 256), 1, CHILD_DIGEST)
+    return sql.when(
+        sql.length(identity) <= sql.length(root) + LONGEST_CHILD, identity
+    ).otherwise(sql.concat(head, sql.lit("~"), digest))
 
 
 def _told(source: Column, name: str) -> Column:

@@ -23,7 +23,7 @@ from sojourn.spark.driver.native.headers import is_for
 from sojourn.spark.driver.native.payload import has_value
 from sojourn.spark.driver.native.schema import native_schema, schema_read
 from sojourn.spark.driver.query.real_time import start_real_time
-from sojourn.spark.wire.message_size import MOST_BYTES
+from sojourn.spark.wire.record import MOST_BYTES
 
 __all__ = ["NativeQuery", "native_frame", "start_misfits", "start_native"]
 

@@ -27,7 +27,7 @@ from sojourn.spark.driver.nodes.node_health import measured, node_health, node_o
 from sojourn.spark.driver.nodes.node_warnings import NodeWarnings
 from sojourn.spark.driver.nodes.requested_nodes import RequestedNodes
 from sojourn.spark.driver.state.shared_folder import SharedFolder
-from sojourn.spark.wire.node_state import NodeState
+from sojourn.spark.wire.counters import NodeState
 
 __all__ = ["ClusterNodes"]
 

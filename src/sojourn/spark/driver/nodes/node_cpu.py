@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sojourn.decide.plan import Node
 from sojourn.measure.report import NodeReport
-from sojourn.spark.wire.node_state import NodeState
+from sojourn.spark.wire.counters import NodeState
 
 __all__ = ["NodeCpu"]
 

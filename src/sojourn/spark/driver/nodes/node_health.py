@@ -7,7 +7,7 @@ from sojourn.decide.plan import Placement
 from sojourn.engine import NodeHealth
 from sojourn.measure.report import NodeReport
 from sojourn.spark.wire.controller import NodeIs
-from sojourn.spark.wire.node_state import NodeState
+from sojourn.spark.wire.counters import NodeState
 
 __all__ = ["measured", "node_health", "node_notices", "node_order", "settled_nodes"]
 

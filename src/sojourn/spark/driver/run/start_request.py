@@ -7,7 +7,7 @@ from sojourn.engine import Progress
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.run.run_end import RunEnd
 from sojourn.spark.driver.settings import SparkSettings
-from sojourn.spark.wire.encryption import RunIdentity
+from sojourn.spark.wire.handshake import RunIdentity
 
 __all__ = ["StartRequest"]
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sojourn.errors import DiskFull, EngineError, SojournError
-from sojourn.spark.wire.background import report
+from sojourn.spark.wire.event_loop import report
 
 __all__ = ["Room", "WriteQueue"]
 

@@ -6,10 +6,10 @@ import msgspec
 
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.part_graph import PartGraph
+from sojourn.spark.wire.headers import child_identity
 from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import DeadResult, Row
-from sojourn.spark.wire.tracing import child_identity
 
 __all__ = ["as_record", "passing_through", "read_by"]
 

@@ -19,8 +19,8 @@ from sojourn.spark.wire.agent import (
     Start,
     Usage,
 )
+from sojourn.spark.wire.counters import NodeState
 from sojourn.spark.wire.frames import framed
-from sojourn.spark.wire.node_state import NodeState
 from sojourn.spark.wire.processor import Assignment, Done
 from sojourn.spark.wire.record import Record
 

@@ -20,9 +20,9 @@ from sojourn.spark.wire.agent import (
     Usage,
     Welcome,
 )
-from sojourn.spark.wire.background import report
+from sojourn.spark.wire.counters import NodeState
+from sojourn.spark.wire.event_loop import report
 from sojourn.spark.wire.frames import PREFIX_BYTES, Frames
-from sojourn.spark.wire.node_state import NodeState
 
 __all__ = ["AgentConnections", "NodeDecider"]
 

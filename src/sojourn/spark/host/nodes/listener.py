@@ -10,9 +10,8 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from sojourn.spark.wire.authentication import Purpose, admit
-from sojourn.spark.wire.background import report
-from sojourn.spark.wire.encryption import HANDSHAKE_S
+from sojourn.spark.wire.event_loop import report
+from sojourn.spark.wire.handshake import HANDSHAKE_S, Purpose, admit
 
 __all__ = ["Door", "Serve"]
 

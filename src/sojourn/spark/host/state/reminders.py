@@ -17,8 +17,7 @@ from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.state.keyed_state import Change, KeyedState
 from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.schedule import Schedule, due_of, entry
-from sojourn.spark.wire.record import Partition, Record, Root
-from sojourn.spark.wire.reminder import Reminded
+from sojourn.spark.wire.record import Partition, Record, Reminded, Root
 
 __all__ = ["Reminders", "reminder_name"]
 

@@ -15,7 +15,7 @@ from sojourn.spark.driver.nodes import cluster_nodes
 from sojourn.spark.driver.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.driver.nodes.executors import Executor
 from sojourn.spark.wire.controller import NodeIs
-from sojourn.spark.wire.node_state import NodeState
+from sojourn.spark.wire.counters import NodeState
 
 ONE, TWO = Executor("1", "left", 4, tasks=1), Executor("2", "right", 4, tasks=1)
 THREE = Executor("3", "far", 4)

@@ -5,7 +5,7 @@ import pytest
 from sojourn.decide.plan import Node
 from sojourn.measure.report import NodeReport
 from sojourn.spark.driver.nodes.node_cpu import NodeCpu
-from sojourn.spark.wire.node_state import NodeState
+from sojourn.spark.wire.counters import NodeState
 
 NODES = (Node("one", 4.0), Node("two", 4.0))
 

@@ -4,7 +4,7 @@ from sojourn.engine import NodeHealth
 from sojourn.measure.report import NodeReport
 from sojourn.spark.driver.nodes.node_health import measured, node_health, node_notices
 from sojourn.spark.wire.controller import NodeIs
-from sojourn.spark.wire.node_state import NodeState
+from sojourn.spark.wire.counters import NodeState
 
 ONE = NodeIs("part", "executor-1", 4.0, "left", "/nodes/1/logs")
 TEN = NodeIs("part", "executor-10", 2.0, "right", "/nodes/10/logs")

@@ -6,8 +6,7 @@ from sojourn.app.reminder import State
 from sojourn.spark.host.state.keyed_state import KeyedState
 from sojourn.spark.host.state.part_clock import ClockReading, PartClock
 from sojourn.spark.host.state.reminders import Reminders
-from sojourn.spark.wire.record import Record, Root
-from sojourn.spark.wire.reminder import reminder_key
+from sojourn.spark.wire.record import Record, Root, reminder_key
 from unit.spark.host.spark_stand_in import Disk
 
 S = 1_000_000

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from sojourn.errors import EngineError
-from sojourn.spark.wire.authentication import admit, introduce
+from sojourn.spark.wire.handshake import admit, introduce
 
 SECRET = b"hush"
 
