@@ -18,8 +18,7 @@ from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn.spark.driver.master import Master
 from sojourn.spark.driver.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.driver.nodes.agents import Agents, NodeEvents
-from sojourn.spark.driver.nodes.executor_process import executor_process
-from sojourn.spark.driver.nodes.executors import executors, on_executor
+from sojourn.spark.driver.nodes.executors import executor_process, executors, on_executor
 from sojourn.spark.driver.nodes.negotiator import SparkNegotiator
 from sojourn.spark.driver.state.shared_folder import SharedFolder
 

@@ -16,6 +16,7 @@ from sojourn.errors import BadInput, EngineError
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.jvm.session import tasks_of
 from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.master import STREAMING
 from sojourn.spark.driver.native.frame import SESSION
 from sojourn.spark.driver.query.part_query import COLUMNS, Projections, through_host
 from sojourn.spark.driver.query.real_time import OPTIONS
@@ -23,7 +24,6 @@ from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.leftovers import remove_leftovers
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.driver.state.state_transfer import finish_import
-from sojourn.spark.driver.streaming import STREAMING
 from sojourn.spark.wire.record import MOST_BYTES
 
 __all__ = ["Stage"]

@@ -3,9 +3,8 @@
 import pytest
 
 from sojourn.errors import BadFile, BadInput
-from sojourn.spark.driver.master import OWNED, Master, read_conf
+from sojourn.spark.driver.master import OWNED, STREAMING, Master, read_conf
 from sojourn.spark.driver.settings import SparkSettings
-from sojourn.spark.driver.streaming import STREAMING
 
 CORES = {"spark.executor.cores": "4"}
 

@@ -7,7 +7,7 @@ import pytest
 
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
-from sojourn.spark.driver.streaming import STREAMING, TRANSFER_BYTES
+from sojourn.spark.driver.master import STREAMING, TRANSFER_BYTES
 from sojourn.spark.task.rows import Route, Rows
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import Results

@@ -34,8 +34,7 @@ from pyspark.sql import SparkSession
 from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
 from sojourn.spark.agent.agent import OWN_LOG
-from sojourn.spark.driver.nodes.executor_process import executor_process
-from sojourn.spark.driver.nodes.executors import Executor, on_executor
+from sojourn.spark.driver.nodes.executors import Executor, executor_process, on_executor
 
 __all__ = ["AgentCommand", "Start", "agent_starts", "start_agent"]
 

@@ -20,11 +20,18 @@ from sojourn.spark.agent.kafka_reach import KafkaBrokers
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.driver.nodes.agents import Agents, NodeEvents
-from sojourn.spark.driver.nodes.executor_removal import SilentExecutors, remove_executor
 from sojourn.spark.driver.nodes.executors import Executor, executors
-from sojourn.spark.driver.nodes.negotiator import SparkNegotiator
-from sojourn.spark.driver.nodes.node_health import measured, node_health, node_order
-from sojourn.spark.driver.nodes.node_warnings import NodeWarnings
+from sojourn.spark.driver.nodes.negotiator import (
+    SilentExecutors,
+    SparkNegotiator,
+    remove_executor,
+)
+from sojourn.spark.driver.nodes.node_health import (
+    NodeWarnings,
+    measured,
+    node_health,
+    node_order,
+)
 from sojourn.spark.driver.nodes.requested_nodes import RequestedNodes
 from sojourn.spark.driver.state.shared_folder import SharedFolder
 from sojourn.spark.wire.counters import NodeState

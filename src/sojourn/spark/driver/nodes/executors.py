@@ -3,20 +3,27 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 from uuid import uuid4
 
+import psutil
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkContext
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql import SparkSession
 
 from sojourn.errors import EngineError
-from sojourn.spark.driver.nodes.executor_process import DRIVER, executor_process
 
-__all__ = ["Executor", "executors", "on_executor", "python_error"]
+__all__ = [
+    "Executor",
+    "ExecutorProcess",
+    "executor_process",
+    "executors",
+    "on_executor",
+    "python_error",
+]
 
 T = TypeVar("T")
 
@@ -25,6 +32,11 @@ _LOOK_S = 0.05
 _PAUSE_S = 0.2
 # The last line of a traceback: the name of an error and its message.
 _ERROR_LINE = re.compile(r"^[A-Za-z_][\w.]*: .")
+# The id that Spark gives to the only executor of a `local` master.
+_DRIVER = "driver"
+# Standalone, YARN and Kubernetes all start executors with this option.
+_OPTION = "--executor-id"
+_SPARK = "org.apache.spark."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,14 @@ class Executor:
     """Its slots for tasks."""
     tasks: int = field(default=0, compare=False)
     """The tasks that were running when it was listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorProcess:
+    """The id of an executor, and the process id of its JVM."""
+
+    id: str
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +99,7 @@ def executors(session: SparkSession) -> tuple[Executor, ...]:
     A new executor is left out until Spark's listeners have received its event.
     """
     context: Any = session.sparkContext._jsc.sc()  # noqa: SLF001 - Python has no such call
-    registered = set(context.getExecutorIds().mkString(",").split(",")) - {"", DRIVER}
+    registered = set(context.getExecutorIds().mkString(",").split(",")) - {"", _DRIVER}
     if not registered:
         return ()
     listed, found = context.statusStore().executorList(True), list[Executor]()
@@ -89,6 +109,37 @@ def executors(session: SparkSession) -> tuple[Executor, ...]:
             host = summary.hostPort().rpartition(":")[0]
             found.append(Executor(name, host, summary.totalCores(), summary.activeTasks()))
     return tuple(sorted(found, key=lambda each: (len(each.id), each.id)))
+
+
+def executor_process() -> ExecutorProcess:
+    """Return the executor of this task: the closest JVM of Spark above this process.
+
+    Raise `EngineError` if there is none, as outside of a task.
+    """
+    for process in psutil.Process().parents():
+        try:
+            command = process.cmdline()
+        except psutil.Error:  # it has ended, or belongs to another user
+            continue
+        if (found := _executor_id(command)) is not None:
+            return ExecutorProcess(found, process.pid)
+    raise EngineError("this process does not run in a task of Spark: no JVM has started it")
+
+
+def _executor_id(command: Sequence[str]) -> str | None:
+    """Return the id of the executor that a command line starts; None if it is not Spark's.
+
+    >>> main = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+    >>> _executor_id(["java", "-cp", "jars", main, "--executor-id", "3", "--cores", "2"])
+    '3'
+    >>> _executor_id(["java", "-cp", "jars", "org.apache.spark.deploy.SparkSubmit"])
+    'driver'
+    >>> _executor_id(["python", "-m", "pyspark.daemon"])
+    """
+    if not any(argument.startswith(_SPARK) for argument in command):
+        return None
+    after = command[command.index(_OPTION) + 1 :] if _OPTION in command else ()
+    return after[0] if after else _DRIVER
 
 
 def on_executor(

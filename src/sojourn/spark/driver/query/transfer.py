@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from sojourn.spark.driver.streaming import TRANSFER_BYTES
+from sojourn.spark.driver.master import TRANSFER_BYTES
 
 __all__ = ["KnownEnds", "transferred", "without_end_rows"]
 

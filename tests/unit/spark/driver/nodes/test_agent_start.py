@@ -14,7 +14,7 @@ import pytest
 from sojourn.errors import EngineError
 from sojourn.spark.driver.nodes import agent_start
 from sojourn.spark.driver.nodes.agent_start import AgentCommand, start_agent
-from sojourn.spark.driver.nodes.executor_process import ExecutorProcess
+from sojourn.spark.driver.nodes.executors import ExecutorProcess
 
 DEADLINE_S = 20.0
 SECRET = "do not tell"

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sojourn.errors import EngineError
-from sojourn.spark.driver.nodes.executor_process import ExecutorProcess, executor_process
+from sojourn.spark.driver.nodes.executors import ExecutorProcess, executor_process
 
 # Stands for the JVM: what counts is its command line.
 PARENT = """
@@ -14,7 +14,7 @@ import subprocess, sys
 subprocess.run([sys.executable, "-c", sys.argv[1]], check=True)
 """
 CHILD = """
-from sojourn.spark.driver.nodes.executor_process import executor_process
+from sojourn.spark.driver.nodes.executors import executor_process
 found = executor_process()
 print(found.id, found.pid)
 """
