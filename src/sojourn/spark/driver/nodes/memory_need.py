@@ -1,19 +1,23 @@
 """The memory that executors need outside the Java heap, and a warning if they have less."""
 
+import os
 import re
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from sojourn.act.node_scaling import NodeBounds
-from sojourn.errors import BadInput
+from sojourn.app.loading import import_path
+from sojourn.errors import BadInput, EngineError
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.nodes.footprint import footprint_bytes
 from sojourn.text import shown
 
 __all__ = [
     "MemoryNeed",
     "executor_warning",
+    "footprint_bytes",
     "memory_warning",
     "overhead_mib",
     "read_mib",
@@ -30,6 +34,20 @@ _UNITS = {"b": 1 / _MIB, "k": 1 / 1024, "": 1.0, "m": 1.0, "g": 2**10, "t": 2**2
 # Suggested values are multiples of this.
 _STEP_MIB = 64
 _PROCESSOR = ("sojourn.spark.processor.template", "sojourn.spark.processor.operator_job")
+_PATIENCE_S = 60.0
+# Runs in a process of its own, and imports nothing that the measured ones do not.
+_FOOTPRINT = """
+import os, sys
+from importlib import import_module
+import psutil
+from sojourn.app.loading import load
+answer, address, *modules = sys.argv[1:]
+for module in modules:
+    import_module(module)
+if address:
+    load(address)
+os.write(int(answer), str(psutil.Process().memory_info().rss).encode())
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,3 +160,37 @@ def read_mib(key: str, text: str) -> int:
     if found is None:
         raise BadInput(f"{key} is {shown(text)}; write a size such as 2g or 600m")
     return int(int(found[1]) * _UNITS[found[2].lower()])
+
+
+def footprint_bytes(
+    modules: Sequence[str], address: str = "", *, patience_s: float = _PATIENCE_S
+) -> int:
+    """Return the resident memory of a Python that imports *modules*, and the app at *address*.
+
+    Only imports of the application run: data that `set_up` loads is not included. Raise
+    `EngineError` if it cannot be imported within *patience_s*.
+    """
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as answer:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
+                [sys.executable, "-c", _FOOTPRINT, str(theirs), address, *modules],
+                pass_fds=(theirs,),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # modules may print
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": import_path()},
+            )
+        finally:
+            os.close(theirs)
+        try:
+            _, said = process.communicate(timeout=patience_s)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            process.communicate()
+            raise EngineError(f"importing took more than {patience_s:g} s") from error
+        found = answer.read()
+    if process.returncode or not found.isdigit():
+        last = said.decode(errors="replace").strip().rpartition("\n")[2]
+        raise EngineError(last or f"the process ended with status {process.returncode}")
+    return int(found)

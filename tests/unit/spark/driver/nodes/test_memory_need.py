@@ -1,18 +1,15 @@
 """Whether executors have room for processors: settings of Spark, and real imports."""
 
-import os
-
 import pytest
 
 import sojourn as sj
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadInput, EngineError
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.nodes import footprint
-from sojourn.spark.driver.nodes.footprint import footprint_bytes
 from sojourn.spark.driver.nodes.memory_need import (
     MemoryNeed,
     executor_warning,
+    footprint_bytes,
     memory_warning,
     overhead_mib,
     read_mib,
@@ -77,14 +74,6 @@ def test_what_is_imported_is_measured():
     bare = footprint_bytes([])
     assert bare > 1 << 20
     assert footprint_bytes(["numpy"]) > bare + (5 << 20)
-
-
-def test_a_process_tells_what_it_has_resident():
-    ours, theirs = os.pipe()
-    footprint.main(theirs, "unit.spark.host.application:app", ["json"])
-    os.close(theirs)
-    with os.fdopen(ours) as answer:
-        assert int(answer.read()) > 1 << 20
 
 
 def test_an_import_that_does_not_end_is_given_up(tmp_path, monkeypatch):
