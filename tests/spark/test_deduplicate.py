@@ -13,7 +13,7 @@ from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.id_epoch import root_marks
 from sojourn.spark.driver.native.headers import lineage_headers
-from sojourn.spark.driver.query.deduplication import start_deduplication
+from sojourn.spark.driver.query.part_query import start_deduplication
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.task.deduplicate import sink_topic as module
 from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone

@@ -1,4 +1,4 @@
-"""The real-time query of a part: it reads records, passes them to the host, writes results."""
+"""The real-time queries of parts, which pass records to a host, and of deduplicated sinks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +13,20 @@ from sojourn.spark.driver.native.frame import Address, own_session
 from sojourn.spark.driver.native.projection import REFUSED, project_read, project_written
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.query.transfer import transferred, without_end_rows
+from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
 from sojourn.spark.task.relay import relay
-from sojourn.spark.task.rows import OUTPUT, Route
+from sojourn.spark.task.rows import OUTPUT, SCHEMA, Route
 from sojourn.spark.wire.host_address import HostAddress
 
-__all__ = ["COLUMNS", "PartQuery", "Projections", "part_frame", "start_part", "through_host"]
+__all__ = [
+    "COLUMNS",
+    "PartQuery",
+    "Projections",
+    "part_frame",
+    "start_deduplication",
+    "start_part",
+    "through_host",
+]
 
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 """Columns of Kafka's source that a relay passes on, apart from the timestamp."""
@@ -118,3 +127,29 @@ def through_host(  # noqa: PLR0913 - most by name
         writes="", dead_letters=route.dead_letters, most_bytes=route.most_bytes, inner=True
     )
     return project_written(left, projections.behind, letters)
+
+
+def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQuery:
+    """Start the query that copies records to *sink* and drops duplicates.
+
+    Each partition of the stream is written to the partition of the sink with the same number,
+    so the tasks (`sojourn.spark.task.deduplicate`) work independently of each other.
+    """
+    source = (
+        spark.newSession()
+        .readStream.format("kafka")
+        .options(**sink.spark)
+        .option("subscribe", sink.reads)
+        .option("startingOffsets", sink.starting)
+        .option("includeHeaders", "true")
+        .load()
+    )
+    record = sql.struct(*(name for name in SCHEMA.names if name != "topic"), "offset")
+    rows = transferred(source, record, sink.ends)
+    return start_real_time(
+        rows.mapInArrow(new_alone(sink), OUTPUT),
+        name=f"sink {sink.name}",
+        kafka=sink.spark,
+        checkpoint=sink.checkpoint,
+        batch_s=sink.batch_s,
+    )

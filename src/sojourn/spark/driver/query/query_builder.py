@@ -15,8 +15,13 @@ from sojourn.spark.driver.kafka.lost_records import LostRecords, lost_records
 from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.native import NativeQuery, native_frame, start_misfits, start_native
-from sojourn.spark.driver.query.deduplication import start_deduplication
-from sojourn.spark.driver.query.part_query import PartQuery, Projections, part_frame, start_part
+from sojourn.spark.driver.query.part_query import (
+    PartQuery,
+    Projections,
+    part_frame,
+    start_deduplication,
+    start_part,
+)
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.checkpoints import Checkpoints, Positions
 from sojourn.spark.task.deduplicate.new_records import Deduplication
