@@ -15,11 +15,9 @@ from sojourn.measure.report import Pull
 from sojourn.spark.driver.batches import WakeUp, end_early, wake_readers
 from sojourn.spark.driver.jvm.java import find_java
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.run.application_run import ApplicationRun
-from sojourn.spark.driver.run.application_start import start_application
+from sojourn.spark.driver.run.application_run import ApplicationRun, start_application
 from sojourn.spark.driver.run.placed_processors import this_machine
-from sojourn.spark.driver.run.run_end import RunEnd
-from sojourn.spark.driver.run.start_request import StartRequest
+from sojourn.spark.driver.run.start_request import RunEnd, StartRequest
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.shared_state import SharedState
 from sojourn.spark.driver.state.state_lock import StateLock

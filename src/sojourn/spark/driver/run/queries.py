@@ -19,10 +19,9 @@ from sojourn.spark.driver.kafka.trimming import Trimming
 from sojourn.spark.driver.query.query_builder import QueryBuilder, StartQuery
 from sojourn.spark.driver.query.transfer import KnownEnds
 from sojourn.spark.driver.run.processes import RunProcesses
-from sojourn.spark.driver.run.run_end import RunEnd
 from sojourn.spark.driver.run.run_kafka import RunKafka
 from sojourn.spark.driver.run.run_state import RunState
-from sojourn.spark.driver.run.start_request import StartRequest
+from sojourn.spark.driver.run.start_request import RunEnd, StartRequest
 from sojourn.spark.driver.supervisor import QuerySupervisor
 
 __all__ = ["Queries", "start_queries"]

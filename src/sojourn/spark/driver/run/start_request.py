@@ -1,15 +1,52 @@
-"""The request to start an application: its settings, and its first plan."""
+"""The request to start an application: its settings, its first plan, the end of its run."""
 
+import threading
 from dataclasses import dataclass
 
 from sojourn.decide.plan import Plan
 from sojourn.engine import Progress
+from sojourn.errors import ApplicationStopped
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.run.run_end import RunEnd
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.wire.handshake import RunIdentity
 
-__all__ = ["StartRequest"]
+__all__ = ["RunEnd", "StartRequest"]
+
+
+class RunEnd:
+    """The end of a run, shared by the threads that may cause it and those that wait.
+
+    >>> end = RunEnd()
+    >>> end.check()
+    >>> end.fail("the disk is full")
+    >>> end.wait(60.0)
+    Traceback (most recent call last):
+    sojourn.errors.ApplicationStopped: the disk is full
+    """
+
+    def __init__(self) -> None:
+        self.failure = ""
+        self.draining = False
+        self._stopping = threading.Event()
+
+    def fail(self, reason: str) -> None:
+        """End the run with a failure."""
+        self.failure = reason
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """End the run without a failure; all waits return."""
+        self._stopping.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, at most until the run ends. Raise `ApplicationStopped` if it failed."""
+        self._stopping.wait(max(0.0, seconds))
+        self.check()
+
+    def check(self) -> None:
+        """Raise `ApplicationStopped` if the run has failed."""
+        if self.failure:
+            raise ApplicationStopped(self.failure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

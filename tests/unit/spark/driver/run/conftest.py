@@ -7,8 +7,7 @@ import pytest
 import sojourn as sj
 from sojourn.decide.plan import Plan
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.run.run_end import RunEnd
-from sojourn.spark.driver.run.start_request import StartRequest
+from sojourn.spark.driver.run.start_request import RunEnd, StartRequest
 from sojourn.spark.driver.settings import SparkSettings
 
 

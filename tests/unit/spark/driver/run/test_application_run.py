@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 
 from sojourn.errors import EngineError
-from sojourn.spark.driver.run.application_start import start_application
+from sojourn.spark.driver.run.application_run import start_application
 from sojourn.spark.driver.state.state_lock import StateLock
 
 
