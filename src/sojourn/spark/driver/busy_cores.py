@@ -1,13 +1,32 @@
-"""The cores of nodes and how busy they were, as reported by agents."""
+"""How busy the cores of this machine and of nodes were."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from sojourn.decide.plan import Node
 from sojourn.measure.report import NodeReport
+from sojourn.spark.agent.cores import core_use
 from sojourn.spark.wire.counters import NodeState
 
-__all__ = ["NodeCpu"]
+__all__ = ["CpuUsage", "NodeCpu"]
+
+
+class CpuUsage:
+    """The cores that this process may use, and how many of them are busy."""
+
+    def __init__(self) -> None:
+        now = core_use()
+        self.cores = now.cores
+        self._at_s, self._used_s = time.monotonic(), now.used_s
+
+    def busy_cores(self, now_s: float) -> float | None:
+        """Return the mean of busy cores since the last call; None if unknown."""
+        now, lasted_s, before_s = core_use(), now_s - self._at_s, self._used_s
+        self.cores, self._used_s, self._at_s = now.cores, now.used_s, now_s
+        if lasted_s <= 0 or before_s is None or now.used_s is None:
+            return None
+        return min(self.cores, max(0.0, (now.used_s - before_s) / lasted_s))
 
 
 class NodeCpu:

@@ -8,7 +8,7 @@ from sojourn.measure.counters import OperatorReport, ProcessorReport, merged, so
 from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
-from sojourn.spark.driver.cpu_usage import CpuUsage
+from sojourn.spark.driver.busy_cores import CpuUsage
 from sojourn.spark.driver.kafka.append_times import AppendTimes, place_of
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.reading import Reading

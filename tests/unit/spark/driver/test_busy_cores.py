@@ -1,10 +1,12 @@
 """Cores of nodes, and how busy they are, from what agents say of their control groups."""
 
+import time
+
 import pytest
 
 from sojourn.decide.plan import Node
 from sojourn.measure.report import NodeReport
-from sojourn.spark.driver.nodes.node_cpu import NodeCpu
+from sojourn.spark.driver.busy_cores import CpuUsage, NodeCpu
 from sojourn.spark.wire.counters import NodeState
 
 NODES = (Node("one", 4.0), Node("two", 4.0))
@@ -88,3 +90,13 @@ def test_a_node_that_said_nothing_yet_has_the_cores_of_its_hello():
 def test_only_nodes_that_processors_can_be_on_are_told_of():
     (found,) = looks([{"one": told(0, 0.0, pool="a")}], nodes=(NODES[1], Node("three")))
     assert list(found) == ["two"]
+
+
+def test_a_machine_is_never_busier_than_it_has_cores():
+    machine = CpuUsage()
+    assert machine.busy_cores(time.monotonic() - 60) is None
+    until_s = time.monotonic() + 0.05
+    while time.monotonic() < until_s:
+        pass
+    busy = machine.busy_cores(time.monotonic())
+    assert 0 <= busy <= machine.cores

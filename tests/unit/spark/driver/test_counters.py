@@ -1,14 +1,11 @@
 """What hosts and brokers counted, as the loop sees it."""
 
-import time
-
 import pytest
 
 import sojourn as sj
 from sojourn.errors import BadInput
 from sojourn.measure.counters import ProcessorReport, sooner
 from sojourn.spark.driver.counters import Pulls
-from sojourn.spark.driver.cpu_usage import CpuUsage
 from sojourn.spark.driver.kafka.append_times import AppendTimes
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.settings import SparkSettings
@@ -294,16 +291,6 @@ def test_what_records_wait_for_is_told_once_for_an_operator_and_its_part():
         some = tally(part=PartState(waits=part), state=OperatorState(waits=state))
         notes = taken(pulls(), {"split": [some]}).notes
         assert notes == (f"split: records wait: {waits}",)
-
-
-def test_a_machine_is_never_busier_than_it_has_cores():
-    machine = CpuUsage()
-    assert machine.busy_cores(time.monotonic() - 60) is None
-    until_s = time.monotonic() + 0.05
-    while time.monotonic() < until_s:
-        pass
-    busy = machine.busy_cores(time.monotonic())
-    assert 0 <= busy <= machine.cores
 
 
 @pytest.mark.parametrize(
