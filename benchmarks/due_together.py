@@ -18,6 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from sojourn.spark.host.__main__ import collect_seldom
 from sojourn.spark.host.batch.cut import Cut, CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
@@ -25,7 +26,6 @@ from sojourn.spark.host.desk.events import RecordArrival, RelayCame, TimePassed
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.garbage import collect_seldom
 from sojourn.spark.host.state.expiry import Expiry
 from sojourn.spark.host.state.keyed_state import KeyedState, MergeState
 from sojourn.spark.host.state.part_clock import ClockReading, PartClock

@@ -1,5 +1,6 @@
 """Carries out the instructions of a part's desk: at processors, relays, disk and driver."""
 
+import gc
 from collections.abc import Callable, Iterable, Mapping
 
 from sojourn.spark.host.batch.cut import Cut
@@ -23,7 +24,6 @@ from sojourn.spark.host.desk.instructions import (
 )
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.processors import Processors
-from sojourn.spark.host.garbage import collect_if_few
 from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.host.state.keyed_state import Delta, MergeState
@@ -31,7 +31,10 @@ from sojourn.spark.wire.controller import Reached, Stopped
 from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.spark.wire.relay import Failed, Finished
 
-__all__ = ["Execution", "why_it_stops"]
+__all__ = ["Execution", "collect_if_few", "why_it_stops"]
+
+# A full collection of garbage with fewer open records than this does not block for long.
+_FEW = 10_000
 
 
 class Execution:
@@ -128,6 +131,12 @@ class Execution:
             lambda: self._files.merge(merge),
             lambda: self._ledger.state.merged(merge.upto),
         )
+
+
+def collect_if_few(records: int) -> None:
+    """Run a full collection of garbage if few *records* are open, so that it is short."""
+    if records < _FEW:
+        gc.collect()
 
 
 def why_it_stops(stop: StopPart) -> str:

@@ -39,7 +39,6 @@ from sojourn.spark.host.nodes.listener import Door
 from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.host.relay_sessions import RelaySessions
 from sojourn.spark.host.relays import Relays
-from sojourn.spark.host.temporary_folder import remove_after
 from sojourn.spark.wire.agent import AgentHello
 from sojourn.spark.wire.controller import (
     Ask,
@@ -109,7 +108,8 @@ class Host:
         self._nodes = AgentConnections(
             settings.name, self._stations, self, timeout_s=agent_timeout_s
         )
-        self._forsaken = False
+        self.forsaken = False
+        """Whether the controller is gone without a goodbye."""
         self._ending = asyncio.Event()
         self._controller = ControllerConnection()
         self._work = BackgroundTasks()
@@ -141,17 +141,7 @@ class Host:
 
     async def run(self) -> None:
         """Serve until the controller is gone."""
-        started_by = os.getppid()
         asyncio.get_running_loop().set_exception_handler(self._unhandled)
-        try:
-            await self._serve()
-        finally:
-            temporary = self._settings.temporary
-            # The controller was killed, so nothing else removes its temporary folder.
-            if temporary is not None and self._forsaken:
-                await remove_after(started_by, temporary)
-
-    async def _serve(self) -> None:
         path = self._settings.folder / SOCKET
         await self._controller.open(self._settings.controller)
         try:
@@ -186,7 +176,7 @@ class Host:
     # -- controller -----------------------------------------------------------------------
 
     async def _obey(self) -> None:
-        self._forsaken = not await self._controller.obeyed(self._told)
+        self.forsaken = not await self._controller.obeyed(self._told)
         self._ending.set()
 
     def _told(self, message: FromController) -> None:

@@ -1,11 +1,14 @@
-"""Cycles are found among new objects, and among all where that does not take long."""
+"""Cycles are found among new objects; what a killed application leaves is removed."""
 
+import asyncio
 import gc
+import os
 import weakref
 
 import pytest
 
-from sojourn.spark.host.garbage import collect_if_few, collect_seldom
+from sojourn.spark.host.__main__ import collect_seldom, remove_after
+from sojourn.spark.host.execution import collect_if_few
 
 
 class Cycle:
@@ -44,3 +47,15 @@ def test_new_cycles_are_found_without_a_look_at_what_is_older():
         gc.callbacks.pop()
     assert generations == {0}
     assert sum(cycle() is not None for cycle in cycles) < 20_000
+
+
+def test_the_folder_goes_if_the_process_is_gone(tmp_path):
+    folder = tmp_path / "left"
+    (folder / "spark").mkdir(parents=True)
+    asyncio.run(remove_after(os.getppid() + 1, folder, for_s=0.2))
+    assert not folder.exists()
+
+
+def test_the_folder_stays_while_the_process_is_there(tmp_path):
+    asyncio.run(remove_after(os.getppid(), tmp_path, within_s=0.2))
+    assert tmp_path.exists()
