@@ -25,7 +25,7 @@ from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.hot_key import HotKeyCounter
+from sojourn.spark.host.counting import HotKeyCounter
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, RowsMessage, ToRelay

@@ -11,7 +11,7 @@ from sojourn.decide.plan import HERE
 from sojourn.files.log_lines import stamp
 from sojourn.files.private_files import append_to, make_folder
 from sojourn.spark.agent.processes import LocalProcesses
-from sojourn.spark.host.counting import Counters
+from sojourn.spark.host.counting import Counters, ErrorLog
 from sojourn.spark.host.desk.events import Event, ProcessorDone, ProcessorEnded, ProcessorReady
 from sojourn.spark.host.desk.instructions import (
     Give,
@@ -21,7 +21,6 @@ from sojourn.spark.host.desk.instructions import (
     StartProcessor,
 )
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
-from sojourn.spark.host.error_log import ErrorLog
 from sojourn.spark.wire.counters import OperatorState, OperatorTally, Trace
 from sojourn.spark.wire.host_settings import OperatorSettings
 from sojourn.spark.wire.processor import Done, FromProcessor, NotReady, Ready, Result, Waits

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.spark.host import counting
-from sojourn.spark.host.counting import Counters
-from sojourn.spark.host.hot_key import HotKeyCounter
+from sojourn.spark.host.counting import Counters, ErrorLog, HotKeyCounter
 from sojourn.spark.wire.counters import BIN_S, OperatorState, Trace
 from sojourn.spark.wire.record import Record
 
@@ -113,3 +112,12 @@ def test_traces_that_nobody_asks_for_are_bounded(monkeypatch):
         counters.traced(Trace("r", "i", 0.0, 1.0, 1.0, 1, []))
     assert counters.untold == 2
     assert len(counters.taken(1.0, OperatorState(), memory={}).traces) == 3
+
+
+def test_kinds_of_errors_are_bounded():
+    log = ErrorLog(most_kinds=2)
+    told = [log.seen(f"ValueError: {n}", "", "") for n in range(5)]
+    assert told == ["ValueError: 0", "ValueError: 1", "", "", ""]
+    assert log.repeated(0.0) == []
+    assert log.repeated(61.0) == ["3 errors of other kinds"]
+    assert log.repeated(200.0) == []

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from sojourn.errors import RegistryAway
-from sojourn.spark.host.error_log import ErrorLog
 from sojourn.spark.processor.operator_job import of_application
 from sojourn.spark.processor.processor import described, run
 from sojourn.spark.wire.frames import Frames, framed
@@ -180,12 +179,3 @@ def test_what_is_too_long_is_cut_and_the_end_is_there():
     assert (len(error), len(traceback)) == (2 << 10, 8 << 10)
     assert traceback.endswith("x!")
     assert error.startswith("ValueError: x")
-
-
-def test_kinds_of_errors_are_bounded():
-    log = ErrorLog(most_kinds=2)
-    told = [log.seen(f"ValueError: {n}", "", "") for n in range(5)]
-    assert told == ["ValueError: 0", "ValueError: 1", "", "", ""]
-    assert log.repeated(0.0) == []
-    assert log.repeated(61.0) == ["3 errors of other kinds"]
-    assert log.repeated(200.0) == []
