@@ -8,6 +8,7 @@ from sojourn.spark.host.batch.checkpoint_id import CheckpointId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.stage_tasks import StageTasks
+from sojourn.spark.host.batch.write_queue import HeldEvents
 from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import (
     DrainAsked,
@@ -20,7 +21,6 @@ from sojourn.spark.host.desk.events import (
     RowsCame,
 )
 from sojourn.spark.host.heartbeats import Heartbeats
-from sojourn.spark.host.held_events import HeldEvents
 from sojourn.spark.host.relay_connections import RelayConnections
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.wire.controller import AskTasks

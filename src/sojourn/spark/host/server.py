@@ -19,7 +19,7 @@ from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.files.log_lines import log
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.batch.write_queue import Room, WriteQueue
+from sojourn.spark.host.batch.write_queue import HeldEvents, Room, WriteQueue
 from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import (
     Event,
@@ -33,7 +33,6 @@ from sojourn.spark.host.desk.instructions import Instruction
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.host.execution import Execution
-from sojourn.spark.host.held_events import HeldEvents
 from sojourn.spark.host.nodes.agent_connections import AgentConnections
 from sojourn.spark.host.nodes.listener import Door
 from sojourn.spark.host.operator_runner import OperatorRunner

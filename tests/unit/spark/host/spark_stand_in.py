@@ -25,7 +25,7 @@ from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.log_entries import Did
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.batch.stage_tasks import StageTasks
-from sojourn.spark.host.batch.write_queue import Room
+from sojourn.spark.host.batch.write_queue import HeldEvents, Room
 from sojourn.spark.host.desk.admission import Limits
 from sojourn.spark.host.desk.events import (
     CutSaved,
@@ -59,7 +59,6 @@ from sojourn.spark.host.desk.instructions import (
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.held_events import HeldEvents
 from sojourn.spark.host.state.keyed_state import KeyedState, MergeState
 from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.reminders import reminder_name

@@ -1,7 +1,8 @@
-"""Background writes of a host: one thread writes them, one at a time, in order.
+"""What a host writes, and what waits while the disk is full.
 
-The order makes a cut complete: it names files of earlier cuts, which are on disk before it. A
-write for which there is no room is retried, and the others wait behind it.
+One thread writes cuts and states, one at a time, in order. The order makes a cut complete: it
+names files of earlier cuts, which are on disk before it. A write for which there is no room is
+retried, and the others wait behind it. While the log has no room, events wait.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.spark.wire.event_loop import report
 
-__all__ = ["Room", "WriteQueue"]
+__all__ = ["HeldEvents", "Room", "WriteQueue"]
 
 # Seconds between retries, so that a batch ends soon after there is room.
 _AGAIN_S = 0.25
@@ -126,3 +127,63 @@ class WriteQueue:
             else:
                 self._room.found()
                 return
+
+
+class HeldEvents:
+    """Events that wait until *write*, which writes the rest of the log, finds *room*.
+
+    No decision may have an effect before it is logged. So while the disk is full, the last
+    decision is carried out once it is written, and later events are decided only then.
+    """
+
+    def __init__(self, write: Callable[[], None], room: Room) -> None:
+        self._write, self._room = write, room
+        self._events: deque[Callable[[], None]] = deque()
+        self.waiting = False
+
+    def put(self, event: Callable[[], None]) -> None:
+        """Run an event: now, or after all events that wait.
+
+        An event that raises `DiskFull` has changed nothing, and is retried.
+        """
+        self._events.append(event)
+        self._happen()
+
+    def put_next(self, event: Callable[[], None]) -> None:
+        """Run an event: now, or directly after the one that was just held."""
+        if self.waiting:
+            self._events.insert(1, event)
+        else:
+            event()
+
+    def hold(self, error: DiskFull, then: Callable[[], None]) -> None:
+        """Hold all events until there is room, and run *then* first.
+
+        Raise `EngineError` if the disk has been full for too long.
+        """
+        self._room.lacks(error)
+        self.waiting = True
+        self._events.appendleft(then)
+
+    def retry(self) -> None:
+        """Retry the write; if there is room, run all events that wait.
+
+        Raise `EngineError` if the disk has been full for too long.
+        """
+        try:
+            self._write()
+        except DiskFull as error:
+            self._room.lacks(error)
+            return
+        self.waiting = False
+        self._happen()
+        if not self.waiting:
+            self._room.found()
+
+    def _happen(self) -> None:
+        while self._events and not self.waiting:
+            event = self._events.popleft()
+            try:
+                event()
+            except DiskFull as error:
+                self.hold(error, event)
