@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
+from sojourn.spark.host.listener import received
 from sojourn.spark.wire.controller import Bye, FromController
 from sojourn.spark.wire.frames import Frames, framed
 
 __all__ = ["ControllerConnection"]
 
-_CHUNK = 1 << 16
 # Beyond this many unread bytes the controller is behind, and gets no reports.
 _MOST_UNREAD_BYTES = 1 << 20
 
@@ -46,7 +46,7 @@ class ControllerConnection:
         if self._streams is None:
             return False
         reader, frames = self._streams[0], Frames()
-        while some := await _read(reader):
+        while some := await received(reader):
             for body in frames.fed(some):
                 message = _from_controller(body)
                 if isinstance(message, Bye):
@@ -58,11 +58,3 @@ class ControllerConnection:
         """Close the connection, if there is one."""
         if self._streams is not None:
             self._streams[1].close()
-
-
-async def _read(reader: asyncio.StreamReader) -> bytes:
-    """Return data from the controller; nothing if it closed the connection or was killed."""
-    try:
-        return await reader.read(_CHUNK)
-    except ConnectionError:
-        return b""

@@ -1,7 +1,10 @@
-"""Sessions of relays, from their hello to their end: each is a task of a Spark batch."""
+"""Sessions of relays, on this machine and on others: each is a task of a Spark batch."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from functools import partial
+
+import msgspec
 
 from sojourn.files.log_lines import log
 from sojourn.spark.host.batch.checkpoint_id import CheckpointId
@@ -20,10 +23,12 @@ from sojourn.spark.host.desk.events import (
     RelaysCounted,
     RowsCame,
 )
-from sojourn.spark.host.heartbeats import Heartbeats
-from sojourn.spark.host.relay_connections import RelayConnections
+from sojourn.spark.host.listener import Heartbeats, received
 from sojourn.spark.host.relays import Relays
+from sojourn.spark.wire.event_loop import report
 from sojourn.spark.wire.controller import AskTasks
+from sojourn.spark.wire.event_loop import FrameConnection
+from sojourn.spark.wire.frames import Frames
 from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.spark.wire.processor import Waits
 from sojourn.spark.wire.relay import (
@@ -34,12 +39,14 @@ from sojourn.spark.wire.relay import (
     Heartbeat,
     RelayHello,
     RowsMessage,
+    with_rows_together,
 )
 
-__all__ = ["RelaySessions"]
+__all__ = ["RelayConnections", "RelaySessions"]
 
 # Unlimited credit, for relays of an application that drains: all rows Spark has read are taken.
 _ALL = 1 << 30
+_decode = msgspec.msgpack.Decoder(FromRelay).decode
 
 
 class RelaySessions:
@@ -142,3 +149,62 @@ class RelaySessions:
             self._controller.tell(AskTasks(self._settings.name, stage))
         if self._draining:
             self._relays.say(relay, Grant(_ALL))
+
+
+class RelayConnections:
+    """Accepts *relays*, and passes their messages to *watcher*.
+
+    Any data from a relay counts as a heartbeat.
+    """
+
+    def __init__(
+        self, relays: Relays, watcher: "RelaySessions", heartbeats: Heartbeats[int]
+    ) -> None:
+        self._relays, self._watcher, self._heartbeats = relays, watcher, heartbeats
+
+    def near(self) -> FrameConnection:
+        """Return the connection of a new relay on this machine."""
+        connection = FrameConnection(lambda bodies: self._heard(relay, bodies))
+        relay = self._relays.came(connection)
+        connection.closed.add_done_callback(lambda _: self._left(relay))
+        return connection
+
+    async def far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a relay on another machine until it disconnects."""
+        relay, frames = self._relays.came(_FarWriter(writer)), Frames()
+        try:
+            while some := await received(reader):
+                self._heartbeats.heard(relay)  # before a large message is complete
+                self._heard(relay, frames.fed(some))
+        except asyncio.CancelledError:
+            pass
+        finally:  # else the host would wait for it forever
+            self._left(relay)
+
+    def _heard(self, relay: int, bodies: Iterable[bytes]) -> None:
+        self._heartbeats.heard(relay)
+        try:
+            messages = list(with_rows_together(map(_decode, bodies)))
+        except msgspec.MsgspecError:
+            self._relays.left(relay)  # the peer does not speak the protocol
+            return
+        try:
+            for message in messages:
+                self._watcher.relay_said(relay, message)
+        except Exception as error:  # noqa: BLE001 - reported before the relay's end is decided
+            report(error)
+            self._relays.left(relay)
+
+    def _left(self, relay: int) -> None:
+        self._heartbeats.end(relay)
+        self._relays.left(relay)
+        self._watcher.relay_left(relay)
+
+
+class _FarWriter:
+    """The host's end of a connection to a relay on another machine."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.write, self.is_closing, self.close = writer.write, writer.is_closing, writer.close
+        self.abort = writer.transport.abort
+        self.unsent_bytes = writer.transport.get_write_buffer_size

@@ -33,8 +33,8 @@ from sojourn.spark.host.desk.instructions import Instruction
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.host.execution import Execution
+from sojourn.spark.host.listener import Door
 from sojourn.spark.host.nodes.agent_connections import AgentConnections
-from sojourn.spark.host.nodes.listener import Door
 from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.host.relay_sessions import RelaySessions
 from sojourn.spark.host.relays import Relays

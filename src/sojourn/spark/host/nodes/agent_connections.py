@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from sojourn.spark.host.heartbeats import Heartbeats
+from sojourn.spark.host.listener import Heartbeats, received
 from sojourn.spark.host.nodes.agent_connection import Connection
 from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.wire.agent import (
@@ -26,7 +26,6 @@ from sojourn.spark.wire.frames import PREFIX_BYTES, Frames
 
 __all__ = ["AgentConnections", "NodeDecider"]
 
-_CHUNK = 1 << 16
 # An agent sends its hello immediately, so this is generous.
 _HELLO_S = 10.0
 _decode = msgspec.msgpack.Decoder(FromAgent).decode
@@ -70,7 +69,7 @@ class AgentConnections:
         connection, frames = None, Frames()
         node = ""
         try:
-            while some := await _some(reader, _HELLO_S if connection is None else None):
+            while some := await received(reader, _HELLO_S if connection is None else None):
                 self._heartbeats.heard(node)
                 for body in frames.fed(some):
                     message = _decode(body)
@@ -140,12 +139,3 @@ class AgentConnections:
                 connection.used(message)
             case ClockIs():
                 connection.clock_is(message)
-
-
-async def _some(reader: asyncio.StreamReader, within_s: float | None) -> bytes:
-    """Return data from an agent; nothing if its connection was closed or has broken."""
-    try:
-        async with asyncio.timeout(within_s):
-            return await reader.read(_CHUNK)
-    except OSError:  # includes the timeout
-        return b""

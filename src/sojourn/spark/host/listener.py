@@ -1,4 +1,4 @@
-"""The listener of a host for other machines, which admits only clients with the secret.
+"""The listener of a host for other machines, and the heartbeats of those that it admits.
 
 A client is unauthenticated until it has proved that it knows the secret. The number of such
 clients is limited from the moment they connect, even during the TLS handshake.
@@ -7,20 +7,25 @@ clients is limited from the moment they connect, even during the TLS handshake.
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Generic, TypeAlias, TypeVar
 
 from sojourn.spark.wire.event_loop import report
 from sojourn.spark.wire.handshake import HANDSHAKE_S, Purpose, admit
 
-__all__ = ["Door", "Serve"]
+__all__ = ["Door", "Heartbeats", "Serve", "received"]
 
+Sender = TypeVar("Sender", bound=Hashable)
 Serve: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves an authenticated connection until it ends."""
 
 _MOST_STRANGERS = 64
 # Seconds until the next attempt to accept, when too many files are open.
 _FULL_S = 1.0
+# The most that one check of heartbeats may add to the listening time; checks are a quarter
+# second apart.
+_MOST_S = 1.0
+_CHUNK = 1 << 16
 
 
 class Door:
@@ -110,3 +115,56 @@ class Door:
                 # Not `close`, which would wait for an unauthenticated client.
                 writer.transport.abort()
         return purpose
+
+
+class Heartbeats(Generic[Sender]):
+    """The last heartbeat of each sender; one that is silent for *timeout_s* is lost.
+
+    Machines may vanish without a message. Only time in which the host was listening counts: one
+    that was suspended, or whose event loop was blocked, has received nothing, and then finds
+    all heartbeats in its buffers.
+
+    >>> heartbeats = Heartbeats[int](timeout_s=2.0)
+    >>> heartbeats.begin(1)
+    >>> [heartbeats.silent(now_s) for now_s in (10.0, 10.5, 600.0, 600.5, 601.0)]
+    [[], [], [], [], [1]]
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._heard_s: dict[Sender, float] = {}
+        self._looked_s: float | None = None
+        self.listened_s = 0.0
+        """How long the host was listening, as of the last check."""
+
+    def begin(self, sender: Sender) -> None:
+        """Watch a sender from now on."""
+        self._heard_s[sender] = self.listened_s
+
+    def heard(self, sender: Sender) -> None:
+        """Record a sign of life of a sender, if it is watched."""
+        if sender in self._heard_s:
+            self._heard_s[sender] = self.listened_s
+
+    def end(self, sender: Sender) -> None:
+        """Stop watching a sender."""
+        self._heard_s.pop(sender, None)
+
+    def silent(self, now_s: float) -> list[Sender]:
+        """Return the senders that have timed out; call this several times a second."""
+        if self._looked_s is not None:
+            self.listened_s += min(_MOST_S, now_s - self._looked_s)
+        self._looked_s = now_s
+        since_s = self.listened_s - self._timeout_s
+        return [sender for sender, heard_s in self._heard_s.items() if heard_s < since_s]
+
+
+async def received(reader: asyncio.StreamReader, within_s: float | None = None) -> bytes:
+    """Return data; nothing if the connection was closed, has broken, or is silent *within_s*."""
+    try:
+        if within_s is None:
+            return await reader.read(_CHUNK)
+        async with asyncio.timeout(within_s):
+            return await reader.read(_CHUNK)
+    except OSError:  # includes the timeout
+        return b""

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from sojourn.spark.host.heartbeats import Heartbeats
-from sojourn.spark.host.relay_connections import RelayConnections
+from sojourn.spark.host.listener import Heartbeats
+from sojourn.spark.host.relay_sessions import RelayConnections
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.relay import AllRead, RelayHello, RowsMessage
