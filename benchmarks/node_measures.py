@@ -18,7 +18,7 @@ from timeit import timeit
 
 from node_cluster import PART, Cluster
 from sojourn.spark.agent.memory import memory_here
-from sojourn.spark.host.nodes.traffic import Traffic
+from sojourn.spark.host.node_measures import Traffic
 from sojourn.spark.wire.agent import Assign
 from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.processor import Assignment, OutputRecord, Result

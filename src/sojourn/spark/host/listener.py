@@ -160,7 +160,7 @@ class Heartbeats(Generic[Sender]):
 
 
 async def received(reader: asyncio.StreamReader, within_s: float | None = None) -> bytes:
-    """Return data; nothing if the connection was closed, has broken, or is silent *within_s*."""
+    """Return data; nothing if the connection is closed, has broken, or is silent *within_s*."""
     try:
         if within_s is None:
             return await reader.read(_CHUNK)

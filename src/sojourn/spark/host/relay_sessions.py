@@ -25,9 +25,8 @@ from sojourn.spark.host.desk.events import (
 )
 from sojourn.spark.host.listener import Heartbeats, received
 from sojourn.spark.host.relays import Relays
-from sojourn.spark.wire.event_loop import report
 from sojourn.spark.wire.controller import AskTasks
-from sojourn.spark.wire.event_loop import FrameConnection
+from sojourn.spark.wire.event_loop import FrameConnection, report
 from sojourn.spark.wire.frames import Frames
 from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.spark.wire.processor import Waits

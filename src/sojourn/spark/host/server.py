@@ -17,14 +17,13 @@ from typing import Any
 from sojourn.decide.plan import HERE
 from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.files.log_lines import log
+from sojourn.spark.host.agent_connections import AgentConnections
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.write_queue import HeldEvents, Room, WriteQueue
 from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import (
     Event,
-    NodeCame,
-    NodeLeft,
     PlacementAsked,
     RelaysCaughtUp,
     TimePassed,
@@ -34,11 +33,9 @@ from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.host.execution import Execution
 from sojourn.spark.host.listener import Door
-from sojourn.spark.host.nodes.agent_connections import AgentConnections
 from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.host.relay_sessions import RelaySessions
 from sojourn.spark.host.relays import Relays
-from sojourn.spark.wire.agent import AgentHello
 from sojourn.spark.wire.controller import (
     Ask,
     Broken,
@@ -47,7 +44,6 @@ from sojourn.spark.wire.controller import (
     FromController,
     HostHello,
     Measure,
-    NodeIs,
     PlaceProcessors,
     Report,
     TasksAre,
@@ -101,16 +97,20 @@ class Host:
         )
         self._alarm = Alarm(self._time_passed, self._ledger.clock.now_s)
         self._relays = Relays()
+        self._controller = ControllerConnection()
         # An agent times out a little before the tasks on its node, so that the batch is run
         # again when it is already known that the node is gone.
         agent_timeout_s = _AGENT_SHARE * settings.relay_timeout_s
         self._nodes = AgentConnections(
-            settings.name, self._stations, self, timeout_s=agent_timeout_s
+            settings.name,
+            self._stations,
+            self.decide,
+            self._controller,
+            timeout_s=agent_timeout_s,
         )
         self.forsaken = False
         """Whether the controller is gone without a goodbye."""
         self._ending = asyncio.Event()
-        self._controller = ControllerConnection()
         self._work = BackgroundTasks()
         # Separate, because a write in the background may find room where the log does not.
         log_room, write_room = (Room(settings.disk_patience_s, monotonic, log) for _ in "12")
@@ -253,17 +253,6 @@ class Host:
             serve={"relay": self._sessions.connections.far, "agent": self._nodes.serve},
             context=None if identity is None else host_context(identity),
         )
-
-    def node_came(self, hello: AgentHello) -> None:
-        """Announce a node to the controller, and start the processors wanted there."""
-        told = NodeIs(self._settings.name, hello.node, hello.cores, hello.machine, hello.logs)
-        self._controller.tell(told)
-        self.decide(NodeCame(hello.node))
-
-    def node_left(self, node: str, *, silent: bool) -> None:
-        """Report a lost node to the controller, and requeue the records on it."""
-        self._controller.tell(NodeIs(self._settings.name, node, None, silent=silent))
-        self.decide(NodeLeft(node))
 
     # -- errors -----------------------------------------------------------------------------
 

@@ -1,22 +1,93 @@
-"""Traffic between a host and the agent of a node: bytes by stream, and recent rates.
-
-Frames are counted as a whole, so names, headers and states of keys are included.
-"""
+"""Measurements by a host of a node: the offset of its clock, round trips, bytes by stream."""
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Traffic"]
+__all__ = ["ClockOffset", "Exchange", "Traffic"]
 
+# Exchanges kept, one per second: few enough that clocks hardly drift meanwhile, and enough that
+# one of them was not delayed on the network. NTP keeps as many.
+_KEPT = 8
 # One mark per second, so six of them give the rate of the last five seconds.
 _MARKS = 6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A request for the time and its answer, with four timestamps, as in NTP.
+
+    If both directions took the same time, the offset is exact; its error is at most half the
+    round trip. So of several exchanges, the one with the shortest round trip is the best.
+
+    >>> exchange = Exchange(asked_s=10.0, heard_s=15.25, told_s=15.5, came_s=11.0)
+    >>> exchange.round_trip_s, exchange.offset_s
+    (0.75, 4.875)
+    """
+
+    asked_s: float
+    """When the request was sent, by the local clock."""
+    heard_s: float
+    """When it was received, by the remote clock."""
+    told_s: float
+    """When the answer was sent, by the remote clock."""
+    came_s: float
+    """When it was received, by the local clock."""
+
+    @property
+    def round_trip_s(self) -> float:
+        """Round-trip time on the network; negative if a clock has jumped meanwhile."""
+        return (self.came_s - self.asked_s) - (self.told_s - self.heard_s)
+
+    @property
+    def offset_s(self) -> float:
+        """How far the remote clock is ahead of the local one."""
+        return ((self.heard_s - self.asked_s) + (self.told_s - self.came_s)) / 2
+
+    def agrees_with(self, other: "Exchange") -> bool:
+        """Return whether both can have the same offset: each may err by half its round trip."""
+        apart_s = abs(self.offset_s - other.offset_s)
+        return apart_s <= (self.round_trip_s + other.round_trip_s) / 2
+
+
+class ClockOffset:
+    """The clock offset of another machine, by the best of the last exchanges with it.
+
+    >>> clock = ClockOffset()
+    >>> clock.seen(Exchange(asked_s=10.0, heard_s=15.25, told_s=15.5, came_s=11.0))
+    >>> clock.seen(Exchange(asked_s=12.0, heard_s=17.0, told_s=17.0, came_s=12.25))
+    >>> clock.best.offset_s
+    4.875
+    """
+
+    def __init__(self) -> None:
+        self._last: deque[Exchange] = deque(maxlen=_KEPT)
+
+    def seen(self, exchange: Exchange) -> None:
+        """Add an exchange.
+
+        It is ignored if a clock went back during it. If it contradicts the best exchange, a
+        clock has been set, and earlier exchanges are dropped.
+        """
+        if exchange.round_trip_s < 0:
+            return
+        if (best := self.best) is not None and not exchange.agrees_with(best):
+            self._last.clear()
+        self._last.append(exchange)
+
+    @property
+    def best(self) -> Exchange | None:
+        """The exchange with the shortest round trip; None before the first."""
+        return min(self._last, key=lambda each: each.round_trip_s, default=None)
+
+
 class Traffic:
     """Bytes by stream, to a node and back, since it connected.
+
+    Frames are counted as a whole, so names, headers and states of keys are included.
 
     >>> traffic = Traffic()
     >>> traffic.mark(10.0)

@@ -1,69 +1,57 @@
-"""What a host says to the agent of a node, and knows of it: over a real connection."""
+"""Measurements of a node: no byte is counted twice or lost, and clocks are known as in NTP."""
 
-import asyncio
-import time
 from random import Random
 
-import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sojourn.spark.host.nodes.agent_connection import ClockOffset, Connection, Exchange
-from sojourn.spark.wire.agent import AskClock, ClockIs, Said, ToAgent, Usage
-from sojourn.spark.wire.frames import Frames
-from sojourn.spark.wire.processor import Done, OutputRecord, Ready, Result
+from sojourn.spark.host.node_measures import ClockOffset, Exchange, Traffic
+from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
 
-DEADLINE_S = 20
+STREAMS = st.sampled_from(["a", "b", "c"])
+RECORDS = st.builds(lambda s, n: Record("x/0/1", bytes(n), s), STREAMS, st.integers(0, 9))
+OUTPUTS = st.builds(lambda s, n: OutputRecord(s, bytes(n)), STREAMS, st.integers(0, 9))
+SIZES = st.integers(1, 10_000)
 
 
-def talked(work):
-    """Return what *work* with a connection returns, and what the agent was told."""
-
-    async def talk():
-        heard, over = [], asyncio.Event()
-
-        async def agent(reader, writer):
-            frames = Frames()
-            while some := await reader.read(1 << 16):
-                heard.extend(msgspec.msgpack.decode(b, type=ToAgent) for b in frames.fed(some))
-            writer.close()
-            over.set()
-
-        server = await asyncio.start_server(agent, "127.0.0.1", 0)
-        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        connection = Connection(writer, ["split"])
-        try:
-            return work(connection), heard
-        finally:
-            connection.close()
-            connection.tell(AskClock(0.0))  # nobody hears that
-            await asyncio.wait_for(over.wait(), DEADLINE_S)
-            server.close()
-
-    return asyncio.run(talk())
+@given(st.lists(st.tuples(st.lists(RECORDS, min_size=1, max_size=5), SIZES)))
+def test_every_byte_to_a_node_counts_once(frames):
+    traffic = Traffic()
+    for records, size_bytes in frames:
+        traffic.gave(records, size_bytes)
+    assert sum(traffic.to.values()) == sum(size_bytes for _, size_bytes in frames)
+    assert traffic.to.keys() == {record.stream for records, _ in frames for record in records}
+    assert not traffic.back
 
 
-def test_what_is_said_is_counted_and_what_a_node_tells_is_known():
-    def work(connection):
-        before = connection.state
-        connection.groups["split"].start(1)
-        connection.groups["split"].give(1, [Record("id", b"a b", "lines")])
-        connection.said(Said("split", 1, Ready(7)), 9)
-        done = Done([Result([OutputRecord("words", b"a")])])
-        connection.said(Said("split", 1, done), 50)
-        connection.used(Usage({"split": {1: 1000}}, 70, 100))
-        asked_s = time.time()
-        connection.clock_is(ClockIs(asked_s, asked_s + 3600.0, asked_s + 3600.0))
-        return before, connection.groups["split"].memory(), connection.state
+@given(st.lists(st.tuples(st.lists(st.builds(Result, st.lists(OUTPUTS))), SIZES)))
+def test_every_byte_back_counts_once(frames):
+    traffic = Traffic()
+    for results, size_bytes in frames:
+        traffic.got(results, size_bytes)
+    assert sum(traffic.back.values()) == sum(size_bytes for _, size_bytes in frames)
+    assert not traffic.to
 
-    (before, memory, state), heard = talked(work)
-    assert (before.round_trip_s, before.offset_s, before.used_bytes) == (None, None, None)
-    assert memory == {1: 1000}
-    assert (state.used_bytes, state.limit_bytes) == (70, 100)
-    assert (list(state.to), state.back) == (["lines"], {"words": 50})
-    assert state.to["lines"] > 3
-    assert abs(state.offset_s - 3600.0) < 1.0
-    assert [type(each).__name__ for each in heard] == ["Start", "Assign", "AskClock"]
+
+def test_streams_that_share_a_frame_have_their_shares():
+    traffic = Traffic()
+    traffic.gave([Record("1", bytes(899), "big"), Record("2", bytes(99), "small")], 2000)
+    assert traffic.to == {"big": 1800, "small": 200}
+
+
+def test_a_rate_is_that_of_the_last_seconds():
+    traffic = Traffic()
+    assert traffic.per_s == (0.0, 0.0)
+    for second in range(100):
+        traffic.mark(float(second))
+        if second < 97:
+            traffic.gave([Record("1", b"", "a")], 500)
+    assert traffic.per_s == (3 * 500 / 5, 0.0)
+
+
+# -- clocks ----------------------------------------------------------------------------------
 
 
 def exchange(at_s, *, offset_s, there_s=0.001, back_s=0.001, ours=0.0, theirs=0.0):

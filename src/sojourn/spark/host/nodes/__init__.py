@@ -1,1 +1,0 @@
-"""Connections of a host to the agents of nodes."""
