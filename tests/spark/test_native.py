@@ -14,9 +14,12 @@ from sojourn.app.codec.json import decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.native import NativeQuery, native_schema, start_misfits, start_native
-from sojourn.spark.driver.native.signature import executor_environment, install_key
+from sojourn.spark.driver.native.frame import Address
+from sojourn.spark.driver.native.headers import executor_environment, install_key
+from sojourn.spark.driver.native.query import NativeQuery, start_misfits, start_native
+from sojourn.spark.driver.native.schema import native_schema
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
@@ -41,18 +44,20 @@ def started(broker, spark, tmp_path):
     """
     queries, made = [], set()
 
-    def start(operator, *, misfits=False, **settings):
+    def start(operator, *, misfits=False, states=1, **settings):
+        address = Address(
+            writes=operator.name, dead_letters=f"{operator.name}.dead", **settings
+        )
         native = NativeQuery(
             operator=operator,
-            servers=broker.bootstrap_servers,
             reads=operator.reads[0].name,
-            writes=operator.name,
-            dead_letters=f"{operator.name}.dead",
+            address=address,
+            kafka=Cluster(broker.bootstrap_servers).for_spark,
             checkpoint=tmp_path / ("misfits" if misfits else operator.name),
+            partitions=states,
             batch_s=5,
-            **settings,
         )
-        for topic in (native.writes, native.dead_letters):
+        for topic in (address.writes, address.dead_letters):
             if topic not in made:
                 broker.create_topics({topic: 1})
                 made.add(topic)
@@ -193,7 +198,7 @@ def test_a_projection_says_from_which_offset_a_record_comes_as_python_would(
     app, source = application(name)
     broker.create_topics({name: 3})
     query = started(
-        app.project("stamped", reads=source, columns={"item": "item"}), mark="m", spread=2
+        app.project("stamped", reads=source, columns={"item": "item"}), mark="m", partitions=2
     )
     first = Input(writer="split", topic="lines@m", partition=0, offset=7, floor=5)
     retried = ("sojourn-for", b"stamped.dead/stamped")
@@ -290,7 +295,7 @@ def test_an_aggregation_emits_every_update_and_has_its_state_when_it_comes_back(
     broker.create_topics({"sold": 2})
     columns = {"n": "count(*)", "total": "sum(price)", "last": "max(item)"}
     per_item = app.aggregate("per_item", reads=source, by="item", columns=columns)
-    query = started(per_item, partitions=2)
+    query = started(per_item, states=2)
     produce(broker, "sold", bought("tea", 1), (b"{", []), bought("tea", 2), bought("jam", 5))
     found = consumed(broker, "per_item", 3, query)
     updates = [json.loads(body) for _, body, _ in found]
@@ -301,7 +306,7 @@ def test_an_aggregation_emits_every_update_and_has_its_state_when_it_comes_back(
     assert all(list(headers) == ["sojourn-written"] for _, _, headers in found)
     stop_committed(query)
     # more than there are slots, but the number of partitions is settled
-    query = started(per_item, partitions=50)
+    query = started(per_item, states=50)
     produce(broker, "sold", bought("jam", "0.50"))
     totals = (json.loads(body)["total"] for _, body, _ in messages(broker, "per_item", query))
     assert "5.50" in totals
@@ -352,16 +357,15 @@ def test_a_native_reads_what_a_native_made_of_types_that_only_spark_knows(
             "n": "map_filter(n, (k, v) -> k > 1)",
             "all": "named_struct('k', n)",
         },
+        emits="word string, n map<int, binary>, all struct<k: map<int, binary>>",
     )
     second = app.project("second", reads=first, columns={"size": "size(n)", "all": "all.k"})
-    between = native_schema(spark, first)
-    assert str(between) == "word string, n map<int, binary>, all struct<k: map<int, binary>>"
     started(first)
-    query = started(second, schema=between)
+    query = started(second)
     body, _ = encode(source.schema, ("tea", {1: b"\xff", 2: None, 3: b"c"}))
     produce(broker, "raw", (body, []))
     ((_, body, headers),) = consumed(broker, "second", 1, query)
-    assert decode(native_schema(spark, second, between), body) == (
+    assert decode(native_schema(spark, second), body) == (
         2,
         {1: b"\xff", 2: None, 3: b"c"},
     )

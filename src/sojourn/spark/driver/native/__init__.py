@@ -11,13 +11,3 @@ the dead letters. An expression that raises stops the query, and stops it again 
 restart: use `try_cast`, `try_divide` and the like where input may be bad. The time zone of
 expressions is UTC.
 """
-
-from sojourn.spark.driver.native.query import (
-    NativeQuery,
-    native_frame,
-    start_misfits,
-    start_native,
-)
-from sojourn.spark.driver.native.schema import native_schema
-
-__all__ = ["NativeQuery", "native_frame", "native_schema", "start_misfits", "start_native"]

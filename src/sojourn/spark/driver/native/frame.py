@@ -84,12 +84,10 @@ class Address:
 
     Its results pass input headers on, and its dead letters have no position.
     """
-    writer: str = ""
-    """Name of the query in input headers; empty unless readers drop duplicates."""
     partitions: int = 0
     """Partitions of *writes*, if readers drop duplicates; otherwise 0.
 
-    All results from one input partition then go to the same partition.
+    All results from one input partition then go to the same partition, and have input headers.
     """
 
 
@@ -208,16 +206,16 @@ def addressed(
             lineage_headers(source, child, address.mark),
             written(),
             sql.when(sound, blobs).otherwise(letter),
-            *_inputs(source, address),
+            *_inputs(source, operator, address),
         ).alias("headers"),
         *_partition(source, sound, address),
         *(source[name].alias(name) for name in beside),
     )
 
 
-def _inputs(source: Column, address: Address) -> list[Column]:
-    if address.writer:
-        return [position_headers(source, address.writer, address.mark)]
+def _inputs(source: Column, operator: NativeOperator, address: Address) -> list[Column]:
+    if address.partitions:
+        return [position_headers(source, operator.name, address.mark)]
     return [input_headers(source)] if address.inner else []
 
 

@@ -1,11 +1,13 @@
-"""The headers of `sojourn.spark.wire.headers`, read and written by Spark SQL."""
+"""The headers of `sojourn.spark.wire.headers`, read, written and signed by Spark SQL."""
 
-from pyspark.sql import Column
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sql
 
 from sojourn.app.schema import Schema
 from sojourn.spark.driver.native.payload import at
-from sojourn.spark.driver.native.signature import signed
 from sojourn.spark.wire.dead_letter import CUT, OPERATOR, POSITION, RECORD, STREAM, TRIES
 from sojourn.spark.wire.headers import (
     BIRTH,
@@ -27,6 +29,7 @@ from sojourn.spark.wire.headers import (
     addressee,
     marked,
 )
+from sojourn.spark.wire.signed_inputs import SIGNATURE
 
 __all__ = [
     "KAFKA",
@@ -34,7 +37,9 @@ __all__ = [
     "blob",
     "blob_headers",
     "dead_letter_headers",
+    "executor_environment",
     "input_headers",
+    "install_key",
     "is_for",
     "lineage_headers",
     "position_headers",
@@ -49,6 +54,32 @@ They are part of the state schema of aggregations, so a change would break exist
 """
 ORDER_MARGIN = 10_000
 """Maximum reordering, in offsets, when a producer retries out of order."""
+
+# Spark SQL has SHA-256 but no HMAC, so HMAC is composed here as in RFC 2104, from two padded
+# keys that Python prepares. As literals they would show in query plans. Expressions therefore
+# look them up in Java: as system properties in the driver's process, which are set after the
+# launch and so are on no command line, and as environment variables of executors, whose names
+# contain SECRET so that Spark redacts them.
+_BLOCK = 64
+_INNER, _OUTER = "SOJOURN_SIGNING_SECRET_INNER", "SOJOURN_SIGNING_SECRET_OUTER"
+_PADS = {_INNER: 0x36, _OUTER: 0x5C}
+
+
+def executor_environment(key: bytes) -> dict[str, str]:
+    """Return the environment variables of executors: both padded keys, in hexadecimal.
+
+    >>> {name: len(value) for name, value in executor_environment(b"k").items()}
+    {'SOJOURN_SIGNING_SECRET_INNER': 128, 'SOJOURN_SIGNING_SECRET_OUTER': 128}
+    """
+    block = key.ljust(_BLOCK, b"\0")
+    return {name: bytes(byte ^ pad for byte in block).hex() for name, pad in _PADS.items()}
+
+
+def install_key(session: SparkSession, environment: Mapping[str, str]) -> None:
+    """Install the padded keys for tasks that run in the session's own Java process."""
+    java: Any = session.sparkContext._jvm  # noqa: SLF001
+    for name, value in environment.items():
+        java.java.lang.System.setProperty(name, value)
 
 
 def blob(source: Column, name: str) -> Column:
@@ -130,7 +161,7 @@ def position_headers(source: Column, writer: str, mark: str) -> Column:
     """
     floor = sql.greatest(source["offset"] - ORDER_MARGIN, sql.lit(0))
     place = _place(source, _marked(source, mark))
-    own = _header(INPUT, signed(sql.concat_ws(" ", sql.lit(writer), place, floor)))
+    own = _header(INPUT, _signed(sql.concat_ws(" ", sql.lit(writer), place, floor)))
     retried = _last(source["headers"], FOR).isNotNull()
     return sql.concat(
         sql.when(retried, _present()).otherwise(input_headers(source)), _present(own)
@@ -213,6 +244,25 @@ def _text(source: Column, name: str, otherwise: Column) -> Column:
     return sql.when(
         sql.nullif(text, sql.lit("")).isNotNull(), sql.coalesce(short, text)
     ).otherwise(otherwise)
+
+
+def _signed(text: Column) -> Column:
+    """Return *text* with its signature appended; null if Java has no key."""
+    inner = _digest(_padded_key(_INNER), text.cast("binary"))
+    outer = _digest(_padded_key(_OUTER), sql.unhex(inner))
+    return sql.concat(text, sql.lit(" "), sql.substring(outer, 1, SIGNATURE))
+
+
+def _digest(key: Column, content: Column) -> Column:
+    return sql.sha2(sql.concat(key, content), 256)
+
+
+def _padded_key(name: str) -> Column:
+    known = (
+        sql.reflect(sql.lit("java.lang.System"), sql.lit(method), sql.lit(name))
+        for method in ("getProperty", "getenv")
+    )
+    return sql.unhex(sql.coalesce(*known))
 
 
 def _seconds(moment: Column) -> Column:

@@ -107,6 +107,5 @@ def _worked(rows: DataFrame, operator: NativeOperator, here: Column) -> DataFram
         sql.when(here, sql.col("value")).alias("value"),
         *(name for name in ("key", *KAFKA) if name != "value"),
     )
-    schema = schema_read(operator, None)
-    read = read_stream(own, operator, schema, beside=(_ROW, _HERE))
+    read = read_stream(own, operator, schema_read(operator), beside=(_ROW, _HERE))
     return worked(read, operator, operator.columns)

@@ -28,17 +28,14 @@ _TOPIC = (
 )
 
 
-def native_schema(
-    spark: SparkSession, operator: NativeOperator, reads: Schema | None = None
-) -> Schema:
+def native_schema(spark: SparkSession, operator: NativeOperator) -> Schema:
     """Return the schema of the records that *operator* writes, without starting a query.
 
-    *reads* is the schema of its input, if the stream has none. Raise `BadApplication` with the
-    name of the column if Spark rejects an expression.
+    Raise `BadApplication` with the name of the column if Spark rejects an expression.
     """
     # any streaming source serves for the analysis: nothing is read
     topic = own_session(spark).readStream.format("rate").load().selectExpr(*_TOPIC)
-    frame = read_stream(topic, operator, schema_read(operator, reads))
+    frame = read_stream(topic, operator, schema_read(operator))
     try:
         tried = _tried(frame, operator, operator.columns)
     except AnalysisException as error:
@@ -51,15 +48,14 @@ def native_schema(
     return _promised(operator, made)
 
 
-def schema_read(operator: NativeOperator, given: Schema | None) -> Schema:
+def schema_read(operator: NativeOperator) -> Schema:
     """Return the schema of the input of *operator*; raise `BadApplication` if it is unknown."""
     (stream,) = operator.reads
-    schema = stream.schema or given
-    if schema is None:
+    if stream.schema is None:
         problem = f"the schema of the stream {stream.name} is not known"
         way_out = "set emits= of the operator that writes it"
         raise BadApplication(f"operators.{operator.name}.reads", problem, way_out)
-    return schema
+    return stream.schema
 
 
 def _tried(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.app.operator import NativeOperator
 from sojourn.spark.driver.native.frame import Address, own_session
 from sojourn.spark.driver.native.projection import REFUSED, project_read, project_written
-from sojourn.spark.driver.query.real_time import start_real_time
+from sojourn.spark.driver.query.real_time import read_topics, start_real_time
 from sojourn.spark.driver.query.transfer import transferred, without_end_rows
 from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
 from sojourn.spark.task.relay import relay
@@ -82,16 +82,8 @@ def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
     if part.records_per_transfer:
         most = part.records_per_transfer
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", most)
-    source = (
-        spark.readStream.format("kafka")
-        .options(**part.kafka)
-        .option("subscribe", ",".join(part.route.topics))
-        .option("startingOffsets", part.starting)
-        .option("includeHeaders", "true")
-        .load()
-    )
     return through_host(
-        source,
+        read_topics(spark, part.kafka, part.route.topics, part.starting),
         part.host,
         part.route,
         part.batch_s,
@@ -135,15 +127,7 @@ def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQu
     Each partition of the stream is written to the partition of the sink with the same number,
     so the tasks (`sojourn.spark.task.deduplicate`) work independently of each other.
     """
-    source = (
-        spark.newSession()
-        .readStream.format("kafka")
-        .options(**sink.spark)
-        .option("subscribe", sink.reads)
-        .option("startingOffsets", sink.starting)
-        .option("includeHeaders", "true")
-        .load()
-    )
+    source = read_topics(spark.newSession(), sink.spark, [sink.reads], sink.starting)
     record = sql.struct(*(name for name in SCHEMA.names if name != "topic"), "offset")
     rows = transferred(source, record, sink.ends)
     return start_real_time(

@@ -14,7 +14,13 @@ from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.lost_records import LostRecords, lost_records
 from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.native import NativeQuery, native_frame, start_misfits, start_native
+from sojourn.spark.driver.native.frame import Address
+from sojourn.spark.driver.native.query import (
+    NativeQuery,
+    native_frame,
+    start_misfits,
+    start_native,
+)
 from sojourn.spark.driver.query.part_query import (
     PartQuery,
     Projections,
@@ -192,18 +198,19 @@ class QueryBuilder:
         reads = layout.app.topic(operator.reads[0].name)
         return NativeQuery(
             operator=operator,
-            servers=self.cluster.servers,
-            kafka=self.cluster.for_spark,
             reads=reads,
-            mark=self.marks.get(reads, ""),
-            writes=layout.app.topic(operator.emits[0].name),
-            dead_letters=layout.dead_letters,
+            address=Address(
+                writes=layout.app.topic(operator.stream.name),
+                dead_letters=layout.dead_letters,
+                most_bytes=settings.most_bytes,
+                mark=self.marks.get(reads, ""),
+                partitions=layout.spread(name, self.partitions),
+            ),
+            kafka=self.cluster.for_spark,
             checkpoint=self.state.checkpoint(query),
             partitions=STATE_PARTITIONS,
-            spread=layout.spread(name, self.partitions),
             starting=_as_spark(starting),
             batch_s=settings.batch_s,
-            most_bytes=settings.most_bytes,
         )
 
     def sinks(self, offsets: Offsets) -> dict[str, StartQuery]:

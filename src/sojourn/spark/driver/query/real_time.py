@@ -1,14 +1,12 @@
-"""The start of every query: in Real-Time Mode, to Kafka, with commits in order."""
+"""What every query begins and ends with: topics of Kafka, and commits in Real-Time Mode."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.driver.state.folder_address import hadoop_address
-
-__all__ = ["OPTIONS", "start_real_time"]
+__all__ = ["OPTIONS", "read_topics", "start_real_time"]
 
 OPTIONS: Mapping[str, str] = {
     # By default Spark commits a batch asynchronously, while the next one already runs. Cuts,
@@ -18,17 +16,33 @@ OPTIONS: Mapping[str, str] = {
 """Options that all queries share."""
 
 
+def read_topics(
+    spark: SparkSession, kafka: Mapping[str, str], topics: Iterable[str], starting: str
+) -> DataFrame:
+    """Return the records of *topics* from the offsets *starting*, in Spark's format."""
+    return (
+        spark.readStream.format("kafka")
+        .options(**kafka)
+        .option("subscribe", ",".join(topics))
+        .option("startingOffsets", starting)
+        .option("includeHeaders", "true")
+        .load()
+    )
+
+
 def start_real_time(
     frame: DataFrame, *, name: str, kafka: Mapping[str, str], checkpoint: Path, batch_s: float
 ) -> StreamingQuery:
     """Start a query that writes *frame* to Kafka and commits offsets every *batch_s*."""
     _drop_unfinished(checkpoint)
+    # Spark may take a plain path for one of HDFS; Hadoop does not decode percent-encoding
+    address = f"file://{checkpoint.absolute()}"
     written = (
         frame.writeStream.format("kafka")
         .options(**kafka)
         .options(**OPTIONS)
         .outputMode("update")
-        .option("checkpointLocation", hadoop_address(checkpoint))
+        .option("checkpointLocation", address)
         .queryName(name)
     )
     # PySpark's type hints do not have this trigger yet

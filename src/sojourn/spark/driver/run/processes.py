@@ -18,7 +18,7 @@ from sojourn.spark.driver.jvm.session import (
     tasks_of,
 )
 from sojourn.spark.driver.layout import check_slots
-from sojourn.spark.driver.native.signature import executor_environment, install_key
+from sojourn.spark.driver.native.headers import executor_environment, install_key
 from sojourn.spark.driver.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.driver.nodes.executors import executors
 from sojourn.spark.driver.nodes.memory_need import executor_warning
