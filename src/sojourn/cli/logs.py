@@ -16,7 +16,7 @@ from sojourn.service.control import ask_status
 from sojourn.service.folders import find
 from sojourn.service.logs import Logs, log_files, node_logs, node_logs_hint, time_s
 from sojourn.service.state_folder import find_in_state
-from sojourn.spark.driver.state.folder_address import read_folder
+from sojourn.spark.driver.settings import read_folder
 from sojourn.text import shown
 
 __all__ = ["logs"]

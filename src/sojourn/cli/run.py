@@ -31,8 +31,7 @@ from sojourn.service.orders import LoopSettings
 from sojourn.service.run import Metrics, RunSettings, run_application
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.workload import Workload
-from sojourn.spark.driver.settings import SparkSettings
-from sojourn.spark.driver.state.folder_address import read_folder
+from sojourn.spark.driver.settings import SparkSettings, read_folder
 
 __all__ = ["run"]
 

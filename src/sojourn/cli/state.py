@@ -21,7 +21,7 @@ from sojourn.report.terminal.listings import (
 )
 from sojourn.report.terminal.progress import working
 from sojourn.service.state_folder import find_in_state
-from sojourn.spark.driver.state.folder_address import read_folder
+from sojourn.spark.driver.settings import read_folder
 from sojourn.text import shown
 
 if TYPE_CHECKING:  # the store is optional

@@ -21,7 +21,6 @@ from sojourn.spark.driver.native.frame import SESSION
 from sojourn.spark.driver.query.part_query import COLUMNS, Projections, through_host
 from sojourn.spark.driver.query.real_time import OPTIONS
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.driver.state.leftovers import remove_leftovers
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.driver.state.state_transfer import finish_import
 from sojourn.spark.wire.record import MOST_BYTES
@@ -78,7 +77,7 @@ class Stage:
             self._layout.check_sockets(folder)
             stack.enter_context(StateLock(self._state.folder))
             finish_import(self._state)
-            remove_leftovers(self._state, self._layout.parts)
+            self._state.remove_leftovers(self._layout.parts)
             self._state.check(self._app, _CLUSTER)
             self._controller = stack.enter_context(
                 Controller(folder / "hosts", logs=self._state.logs)

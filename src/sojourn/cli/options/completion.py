@@ -13,7 +13,7 @@ from sojourn.errors import SojournError
 from sojourn.service.control import ask_status
 from sojourn.service.folders import find, running
 from sojourn.service.state_folder import find_in_state, known_applications
-from sojourn.spark.driver.state.folder_address import read_folder
+from sojourn.spark.driver.settings import read_folder
 
 __all__ = [
     "applications",

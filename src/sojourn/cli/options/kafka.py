@@ -10,8 +10,12 @@ from sojourn.cli.options.group import Group
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
 from sojourn.spark.driver.master import LOCAL, Master, read_conf
-from sojourn.spark.driver.settings import SparkSettings, read_client_options, read_starting
-from sojourn.spark.driver.state.folder_address import read_folder
+from sojourn.spark.driver.settings import (
+    SparkSettings,
+    read_client_options,
+    read_folder,
+    read_starting,
+)
 
 __all__ = ["KafkaOptions", "SparkEngineOptions"]
 

@@ -1,19 +1,20 @@
 """The settings of an application on Spark, validated."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadFile, BadInput
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.driver.master import LOCAL, Master, read_pair
-from sojourn.spark.driver.state.folder_address import check_is_path
 from sojourn.spark.wire.record import MOST_BYTES
 from sojourn.text import shown
 
-__all__ = ["SparkSettings", "read_client_options", "read_starting"]
+__all__ = ["SparkSettings", "read_client_options", "read_folder", "read_starting"]
 
 # The smallest limit of messages: room for the headers and the error of a dead letter.
 _FEWEST_BYTES = 20_000
@@ -21,6 +22,7 @@ _FEWEST_BYTES = 20_000
 _SHORTEST_BATCH_S = 5.0
 # Several heartbeats, so that one late heartbeat does not fail a batch.
 _SHORTEST_RELAY_TIMEOUT_S = 3.0
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +126,7 @@ class SparkSettings:
             )
         self.most_bytes  # noqa: B018 - raises if it is not a number
         for folder in filter(None, (self.state, self.shared_state)):
-            check_is_path(folder)
+            _check_is_path(folder)
         master = self.runs_on  # raises if the master is invalid
         self.bounds(0)
         if self.max_nodes is not None and master.is_local:
@@ -220,3 +222,34 @@ def read_starting(text: str) -> str | float:
     if at.utcoffset() is None:
         raise BadInput(f"{text} has no time zone; write {text}Z")
     return at.timestamp()
+
+
+def read_folder(text: str) -> Path:
+    """Return the folder that *text* names, a path or `file:///PATH`.
+
+    Raise `BadInput` of any other address.
+
+    >>> read_folder("file:///shared/my%20orders").as_posix(), read_folder("orders").as_posix()
+    ('/shared/my orders', 'orders')
+    >>> read_folder("s3a://bucket/orders")
+    Traceback (most recent call last):
+    ...
+    sojourn.errors.BadInput: 's3a://bucket/orders' is not on a file system that supports ...
+    """
+    if not text.lower().startswith("file:"):
+        path = Path(text)
+        _check_is_path(path, text)
+        return path
+    address = urlsplit(text)
+    if address.netloc not in ("", "localhost") or not address.path.startswith("/"):
+        raise BadInput(f"{shown(text)} is not the address of a folder; write file:///PATH")
+    return Path(unquote(address.path))
+
+
+def _check_is_path(folder: Path, given: str | None = None) -> None:
+    """Raise `BadInput` if *folder* is a URL of other storage; it shows the text *given*."""
+    if _SCHEME.match(str(folder)):
+        raise BadInput(
+            f"{shown(given or str(folder))} is not on a file system that supports appending "
+            "and locks; write the path of a folder on a disk"
+        )

@@ -19,7 +19,7 @@ from sojourn.spark.driver.run.application_run import ApplicationRun, start_appli
 from sojourn.spark.driver.run.placed_processors import this_machine
 from sojourn.spark.driver.run.start_request import RunEnd, StartRequest
 from sojourn.spark.driver.settings import SparkSettings
-from sojourn.spark.driver.state.shared_state import SharedState
+from sojourn.spark.driver.state.shared_folder import SharedState
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.topology import Topology

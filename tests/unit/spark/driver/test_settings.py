@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -6,7 +7,7 @@ from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadInput
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.settings import SparkSettings, read_folder
 
 
 def test_the_largest_message_is_what_the_producer_takes():
@@ -63,3 +64,22 @@ def test_on_a_cluster_the_cores_of_its_executors_are_expected(fields, cores):
     settings = SparkSettings(master="local-cluster[1,4,1024]", **fields)
     assert settings.expected_cores == cores
     assert SparkSettings().expected_cores == core_use().cores
+
+
+@pytest.mark.parametrize("text", ["hdfs://name/orders", "s3a://bucket/orders", "abfss:/x"])
+def test_storage_that_is_not_a_file_system_is_refused(text):
+    with pytest.raises(BadInput, match="write the path of a folder"):
+        read_folder(text)
+    with pytest.raises(BadInput, match="is not on a file system"):
+        SparkSettings(state=Path(text))
+
+
+@pytest.mark.parametrize("text", ["file://other/orders", "file:orders", "FILE:"])
+def test_an_address_of_a_file_that_is_not_here_is_refused(text):
+    with pytest.raises(BadInput, match=r"write file:///PATH"):
+        read_folder(text)
+
+
+@pytest.mark.parametrize("text", ["c:orders", "a b:/c", "x:/y"])
+def test_a_path_with_a_colon_is_a_path(text):
+    assert read_folder(text) == Path(text)

@@ -23,8 +23,7 @@ from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.ports import free_ports
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.driver.state.shared_folder import written_by_tasks
-from sojourn.spark.driver.state.shared_state import SharedState
+from sojourn.spark.driver.state.shared_folder import SharedState, written_by_tasks
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.state.expiry import unstamped
 from sojourn.spark.processor.state_codec import StateCodec

@@ -26,7 +26,7 @@ from sojourn.spark.driver.run.placed_processors import PlacedProcessors
 from sojourn.spark.driver.run.run_kafka import RunKafka
 from sojourn.spark.driver.run.run_state import RunState, temporary_folder
 from sojourn.spark.driver.run.start_request import StartRequest
-from sojourn.spark.driver.state.shared_folder import shared_folder
+from sojourn.spark.driver.state.shared_folder import SharedFolder
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import HostSettings
 
@@ -109,7 +109,10 @@ class _Start:
         if warning := executor_warning(request.layout, bounds, needed, conf):
             request.progress(f"warning: {warning}")
         checkpoints = self.state.checkpoints
-        shared = shared_folder(session, checkpoints.shared, checkpoints.written_by_tasks)
+        shared = None
+        if checkpoints.shared is not None:
+            queries = sorted(checkpoints.written_by_tasks)
+            shared = SharedFolder(session, checkpoints.shared, queries)
         nodes = stack.enter_context(
             ClusterNodes(
                 session,

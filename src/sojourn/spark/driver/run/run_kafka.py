@@ -1,9 +1,13 @@
 """The Kafka of a run: external brokers or one of its own, and its topics."""
 
+import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from sojourn.errors import BadFile
+from sojourn.files.durable_file import write_durably
 from sojourn.spark.driver.kafka.append_times import AppendTimes
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.broker_watch import BrokerWatch
@@ -14,9 +18,10 @@ from sojourn.spark.driver.layout import check_slots, spare_slots
 from sojourn.spark.driver.query.query_builder import STATE_PARTITIONS
 from sojourn.spark.driver.run.run_state import RunState
 from sojourn.spark.driver.run.start_request import StartRequest
-from sojourn.spark.driver.state.signing_key import signing_key
 
-__all__ = ["RunKafka", "open_kafka"]
+__all__ = ["RunKafka", "open_kafka", "signing_key"]
+
+_SIGNING_KEY, _KEY_BYTES = "signing-key", 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +49,10 @@ class RunKafka:
     """The slots of a session on one machine."""
     offsets: AppendTimes
     signing_key: bytes = field(repr=False)
-    """The key with which queries sign offsets."""
+    """The key with which queries sign input offsets in Kafka headers.
+
+    With it, an attacker could make readers of the application drop records.
+    """
 
 
 def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunKafka:
@@ -140,3 +148,28 @@ def _fences(request: StartRequest, cluster: Cluster) -> dict[str, float]:
                 "message.timestamp.before.max.ms to 10000 (Kafka 3.6 or newer)"
             )
     return fences
+
+
+def signing_key(folder: Path, *, resumes: bool) -> bytes:
+    """Return the key of the state in *folder*: a new one unless the application *resumes*.
+
+    It is kept with the state and lives as long, because records in topics carry its
+    signatures. Raise `BadFile` if a state that is resumed has none.
+    """
+    path = folder / _SIGNING_KEY
+    if not resumes:
+        key = secrets.token_bytes(_KEY_BYTES)
+        write_durably(path, key.hex().encode())
+        return key
+    try:
+        key = bytes.fromhex(path.read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        raise _unusable(path, str(error)) from error
+    if len(key) != _KEY_BYTES:
+        raise _unusable(path, f"it has {len(key)} bytes instead of {_KEY_BYTES}")
+    return key
+
+
+def _unusable(path: Path, problem: str) -> BadFile:
+    way_out = "restore it from a backup of the state, or start without this state (--fresh)"
+    return BadFile(str(path), f"cannot be used: {problem}", way_out)

@@ -10,9 +10,7 @@ from sojourn.errors import BadInput
 from sojourn.files.log_rotation import LogRotation
 from sojourn.spark.driver.run.start_request import StartRequest
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.driver.state.leftovers import remove_leftovers
-from sojourn.spark.driver.state.shared_folder import written_by_tasks
-from sojourn.spark.driver.state.shared_state import SharedState
+from sojourn.spark.driver.state.shared_folder import SharedState, written_by_tasks
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.driver.state.state_transfer import finish_import
 
@@ -57,7 +55,7 @@ def temporary_folder(stack: ExitStack) -> Path:
 def _checkpoints(request: StartRequest, folder: Path) -> Checkpoints:
     """Return the checkpoints of queries, after removing leftovers of killed runs."""
     state = _divided(request, folder)
-    remove_leftovers(state, request.layout.parts)
+    state.remove_leftovers(request.layout.parts)
     if finish_import(state):
         request.progress("an import of states that was begun is complete now")
     for query, batches in state.drop_torn_batches().items():

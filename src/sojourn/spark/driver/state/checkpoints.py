@@ -1,14 +1,13 @@
 """The folder that an application resumes from: checkpoints, logs, and the form of the app."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sojourn.app.application import App
-from sojourn.app.operator import NativeOperator
 from sojourn.app.parts import Part, parts_of
 from sojourn.app.reminder import reminders_of
 from sojourn.errors import BadFile, BadInput
@@ -20,16 +19,19 @@ from sojourn.spark.driver.state.batch_files import (
     raise_offsets,
     raised,
 )
-from sojourn.spark.driver.state.state_form import StateForm, state_forms
+from sojourn.spark.driver.state.state_form import (
+    FORMAT,
+    StateForm,
+    differences,
+    form_of,
+    state_forms,
+)
 from sojourn.spark.host.batch.checkpoint_id import CheckpointId
 from sojourn.spark.host.batch.cut_store import CutFiles
 
 __all__ = ["Checkpoints", "Positions"]
 
 _APPLICATION = "application.json"
-# The format of all files in the folder: cuts, logs, stores. Raise it with any change to them.
-_FORMAT = 2
-_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class Checkpoints:
         """
         before = self.form()
         if before is not None:
-            now = _form(app, cluster)
-            for difference in (*_differences(before, now), *self._conflicts(before, app)):
+            now = form_of(app, cluster)
+            for difference in (*differences(before, now), *self._conflicts(before, app)):
                 raise BadInput(
                     f"the state in {self.folder} does not match: {difference}; undo that "
                     "change, use another state folder (--state), or start without it (--fresh)"
@@ -113,10 +115,10 @@ class Checkpoints:
             return None
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from error
-        if (found := form.get("format", 1)) != _FORMAT:
+        if (found := form.get("format", 1)) != FORMAT:
             raise BadFile(
                 str(self.folder),
-                f"has a state of format {found}, and this version of Sojourn reads {_FORMAT}",
+                f"has a state of format {found}, and this version of Sojourn reads {FORMAT}",
                 "use the version that wrote it, or start without this state (--fresh)",
             )
         return form
@@ -165,7 +167,7 @@ class Checkpoints:
         Must be called after `begin` for every query, and before the first query is started: a
         start that fails earlier leaves no state.
         """
-        form = _form(app, cluster, self.form() or {})
+        form = form_of(app, cluster, self.form() or {})
         if self.written_by_tasks:
             form["shared"] = str(self.shared)
         write_durably(self.folder / _APPLICATION, json.dumps(form, indent=1).encode())
@@ -200,6 +202,24 @@ class Checkpoints:
         path = self._first(query)
         if anew or not path.exists():
             write_durably(path, json.dumps(positions).encode())
+
+    def remove_leftovers(self, parts: Iterable[str]) -> None:
+        """Remove incomplete new versions of files, and the attempts of earlier runs.
+
+        The caller must hold the lock of the state, so that no other process writes. The last
+        attempt of each part stays: the next one is numbered from it, and it fences off tasks of
+        earlier attempts.
+        """
+        folders = [self.folder, self.folder / "first"]
+        folders += [self.checkpoint(query) / "memory" for query in self.written_by_tasks]
+        for part in parts:
+            attempts = self.cuts(part) / "attempts"
+            folders.append(attempts)
+            for number in batch_numbers(attempts)[:-1]:
+                (attempts / str(number)).unlink(missing_ok=True)
+        for folder in folders:
+            for path in folder.glob("*.new"):
+                path.unlink(missing_ok=True)
 
     def drop_torn_batches(self) -> dict[str, list[int]]:
         """Drop the last commits if Spark's files of them are torn; return them, by query."""
@@ -264,71 +284,3 @@ def _parsed(text: str) -> dict[str, dict[int, int]]:
         topic: {int(partition): offset for partition, offset in partitions.items()}
         for topic, partitions in json.loads(text).items()
     }
-
-
-def _form(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
-    """Return the form of an application, with removed fields of states from *before*."""
-    parts = parts_of(app)
-    states = before.get("states", {})
-    within = {name for part in parts for name in part.projections}
-    return {
-        "format": _FORMAT,
-        "application": app.name,
-        "cluster": cluster,
-        "parts": {
-            part.name: {
-                "reads": sorted(map(app.topic, part.reads)),
-                "operators": sorted(part.operators),
-                **({"projections": sorted(part.projections)} if part.projections else {}),
-            }
-            for part in parts
-        },
-        "operators": {
-            name: {
-                "reads": sorted(app.topic(stream.name) for stream in operator.reads),
-                **(
-                    {"groups": operator.groups, "columns": dict(operator.columns)}
-                    if operator.kind == "aggregate"
-                    else {}
-                ),
-            }
-            for name, operator in app.operators.items()
-            if isinstance(operator, NativeOperator) and name not in within
-        },
-        "states": {
-            name: (
-                form.after(StateForm.read(states[name])) if name in states else form
-            ).written()
-            for name, form in state_forms(app).items()
-        },
-    }
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    now = json.loads(json.dumps(now))
-    found = [
-        f"it belongs to {what} {before.get(key)}, not {now[key]}"
-        for key, what in (("application", "the application"), ("cluster", "the Kafka cluster"))
-        if before.get(key) != now[key]
-    ]
-    for name, form in now["operators"].items():
-        was = before["operators"].get(name)
-        if was is not None and was != form:
-            found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
-    found += [
-        f"projection {name} was a query of its own, and now runs in that of {part} "
-        "(app.project(…, durable=True) keeps its query)"
-        for part, form in now["parts"].items()
-        for name in form.get("projections", ())
-        if name in before["operators"]
-    ]
-    for name, was in before["parts"].items():
-        is_now = now["parts"].get(name, {"reads": [], "operators": []})
-        gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]
-        found += [f"{name} no longer reads topic {topic}" for topic in gone]
-        found += [
-            f"operator {operator} is no longer in one part with {name}"
-            for operator in was["operators"]
-            if any(operator in p["operators"] for n, p in now["parts"].items() if n != name)
-        ]
-    return found

@@ -1,18 +1,24 @@
-"""The form of keyed states, as recorded in the state folder."""
+"""The form of an application and of its keyed states, as recorded in the state folder."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from sojourn.app.application import App
 from sojourn.app.datatype import Field
-from sojourn.app.operator import PythonOperator
+from sojourn.app.operator import NativeOperator, PythonOperator
+from sojourn.app.parts import parts_of
 from sojourn.app.reading import reader
 from sojourn.app.schema import Schema, parse_fields
 from sojourn.app.state import StateFields, key_fields
 from sojourn.app.writing import writer
 
-__all__ = ["StateForm", "json_values", "state_forms"]
+__all__ = ["FORMAT", "StateForm", "differences", "form_of", "json_values", "state_forms"]
+
+FORMAT = 2
+"""The format of all files in the folder: cuts, logs, stores. Raise it with any change."""
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,4 +104,73 @@ def json_values(schema: Schema, values: Mapping[str, Any]) -> dict[str, Any]:
     for field in schema.fields:
         value, write = values[field.name], writer(field.type, odd=True)
         found[field.name] = value if value is None or write is None else write(value)
+    return found
+
+
+def form_of(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+    """Return the form of an application, with removed fields of states from *before*."""
+    parts = parts_of(app)
+    states = before.get("states", {})
+    within = {name for part in parts for name in part.projections}
+    return {
+        "format": FORMAT,
+        "application": app.name,
+        "cluster": cluster,
+        "parts": {
+            part.name: {
+                "reads": sorted(map(app.topic, part.reads)),
+                "operators": sorted(part.operators),
+                **({"projections": sorted(part.projections)} if part.projections else {}),
+            }
+            for part in parts
+        },
+        "operators": {
+            name: {
+                "reads": sorted(app.topic(stream.name) for stream in operator.reads),
+                **(
+                    {"groups": operator.groups, "columns": dict(operator.columns)}
+                    if operator.kind == "aggregate"
+                    else {}
+                ),
+            }
+            for name, operator in app.operators.items()
+            if isinstance(operator, NativeOperator) and name not in within
+        },
+        "states": {
+            name: (
+                form.after(StateForm.read(states[name])) if name in states else form
+            ).written()
+            for name, form in state_forms(app).items()
+        },
+    }
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return the changes of an application, apart from its states, that do not fit *before*."""
+    now = json.loads(json.dumps(now))
+    found = [
+        f"it belongs to {what} {before.get(key)}, not {now[key]}"
+        for key, what in (("application", "the application"), ("cluster", "the Kafka cluster"))
+        if before.get(key) != now[key]
+    ]
+    for name, form in now["operators"].items():
+        was = before["operators"].get(name)
+        if was is not None and was != form:
+            found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
+    found += [
+        f"projection {name} was a query of its own, and now runs in that of {part} "
+        "(app.project(…, durable=True) keeps its query)"
+        for part, form in now["parts"].items()
+        for name in form.get("projections", ())
+        if name in before["operators"]
+    ]
+    for name, was in before["parts"].items():
+        is_now = now["parts"].get(name, {"reads": [], "operators": []})
+        gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]
+        found += [f"{name} no longer reads topic {topic}" for topic in gone]
+        found += [
+            f"operator {operator} is no longer in one part with {name}"
+            for operator in was["operators"]
+            if any(operator in p["operators"] for n, p in now["parts"].items() if n != name)
+        ]
     return found

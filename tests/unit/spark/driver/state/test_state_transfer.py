@@ -11,9 +11,9 @@ from sojourn.app.reminder import reminders_of
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.key_states import KeyStates
-from sojourn.spark.driver.state.state_backup import StateBackup
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.driver.state.state_transfer import (
+    StateBackup,
     export_states,
     finish_import,
     import_states,

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from sojourn.errors import BadFile
-from sojourn.spark.driver.state.signing_key import signing_key
+from sojourn.spark.driver.run.run_kafka import signing_key
 
 
 def test_a_state_has_one_key_until_it_begins_anew(tmp_path):
