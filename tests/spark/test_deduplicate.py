@@ -1,7 +1,6 @@
 """Sinks at which nothing arrives twice, on a real broker."""
 
 import time
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -13,7 +12,8 @@ from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.id_epoch import root_marks
 from sojourn.spark.driver.native.headers import lineage_headers
-from sojourn.spark.driver.query.part_query import start_deduplication
+from sojourn.spark.driver.query.part_query import deduplicated_frame
+from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.task.deduplicate import sink_topic as module
 from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
@@ -108,12 +108,22 @@ def eventually(condition, what):
 
 def sink(broker, checkpoint, **others):
     cluster = Cluster(broker.bootstrap_servers)
-    settings = {"name": "once", "window": 1000, "mark": "m", "batch_s": 5, **others}
+    settings = {"window": 1000, "mark": "m", **others}
     return Deduplication(
         checkpoint=checkpoint,
         clients=cluster.for_clients,
         spark=cluster.for_spark,
         **settings,
+    )
+
+
+def started(spark, once, batch_s=5):
+    return start_real_time(
+        deduplicated_frame(spark, once),
+        name="sink once",
+        kafka=once.spark,
+        checkpoint=once.checkpoint,
+        batch_s=batch_s,
     )
 
 
@@ -222,7 +232,6 @@ def test_a_task_passes_on_what_is_not_at_the_sink_and_remembers_it(broker, clien
     broker.create_topics({"alone": 1})
     write(clients, "alone", ["a"])
     sink = Deduplication(
-        name="alone",
         reads="twice",
         writes="alone",
         window=10,
@@ -309,7 +318,7 @@ def test_what_comes_twice_leaves_once_in_whatever_batch(
     once = sink(broker, state.checkpoint("sink once"), reads="twice", writes="once")
     write(clients, "twice", ["a", "b", "a"])
     arrived = arrivals("once")
-    query = start_deduplication(spark, once)
+    query = started(spark, once)
     try:
         eventually(lambda: arrived.has("b"), "records pass")
         # the next batch to be committed may have begun before; the one after it has not
@@ -322,9 +331,8 @@ def test_what_comes_twice_leaves_once_in_whatever_batch(
     finally:
         query.stop()
     # no batch of these is committed: all of it comes again
-    endless = replace(once, batch_s=600)
     for last in ("e", "f"):
-        query = start_deduplication(spark, endless)
+        query = started(spark, once, batch_s=600)
         try:
             write(clients, "twice", ["", last])
             eventually(lambda last=last: arrived.has(last), "records pass")
@@ -363,7 +371,7 @@ def test_a_result_is_known_again_however_long_its_root_was_open(
             eventually(lambda name=name: arrived.has(name), f"{name} passes")
 
     write_all([(source, 0, 0, 0) for source in sources])
-    query = start_deduplication(spark, once)
+    query = started(spark, once)
     try:
         await_result(0, 0)
         await_batches(state, 2)
@@ -378,9 +386,8 @@ def test_a_result_is_known_again_however_long_its_root_was_open(
     finally:
         query.stop()
     # no batch of these is committed: all of it comes again
-    endless = replace(once, batch_s=600)
     for last in (90, 99):
-        query = start_deduplication(spark, endless)
+        query = started(spark, once, batch_s=600)
         try:
             # a floor has risen; what a task of before still writes is below it
             write_all(
@@ -405,7 +412,7 @@ def test_a_result_is_known_again_however_long_its_root_was_open(
 def test_a_partition_that_the_sink_does_not_have_is_refused(broker, clients, spark, tmp_path):
     broker.create_topics({"grown": 2, "out": 1})
     write(clients, "grown", ["a"], partition=1)
-    query = start_deduplication(spark, sink(broker, tmp_path, reads="grown", writes="out"))
+    query = started(spark, sink(broker, tmp_path, reads="grown", writes="out"))
     try:
         eventually(lambda: query.exception() is not None, "it fails")
         assert "out has 1 partitions, but the stream that is written to it has more" in str(

@@ -18,8 +18,9 @@ from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.native.frame import Address
 from sojourn.spark.driver.native.headers import executor_environment, install_key
-from sojourn.spark.driver.native.query import NativeQuery, start_misfits, start_native
+from sojourn.spark.driver.native.query import NativeQuery, misfits_frame, native_frame
 from sojourn.spark.driver.native.schema import native_schema
+from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
@@ -53,16 +54,22 @@ def started(broker, spark, tmp_path):
             reads=operator.reads[0].name,
             address=address,
             kafka=Cluster(broker.bootstrap_servers).for_spark,
-            checkpoint=tmp_path / ("misfits" if misfits else operator.name),
             partitions=states,
-            batch_s=5,
         )
         for topic in (address.writes, address.dead_letters):
             if topic not in made:
                 broker.create_topics({topic: 1})
                 made.add(topic)
+        frame = misfits_frame if misfits else native_frame
+        name = "misfits" if misfits else operator.name
         queries.append(
-            start_misfits(spark, native, "misfits") if misfits else start_native(spark, native)
+            start_real_time(
+                frame(spark, native),
+                name=name,
+                kafka=native.kafka,
+                checkpoint=tmp_path / name,
+                batch_s=5,
+            )
         )
         return queries[-1]
 
@@ -376,8 +383,8 @@ def test_slots_are_held_for_the_input_the_state_and_what_does_not_fit():
     app, source = application("held")
     app.project("kept", reads=source, columns={"item": "item"})
     app.aggregate("counted", reads=source, by="item", columns={"n": "count(*)"})
-    held = Layout(app, "").slots({"shop.held": 3}, 4)
-    assert held == {"kept": 3, "counted": 7, "misfits of counted": 3}
+    held = Layout(app, "").slots({"shop.held": 3})
+    assert held == {"kept": 3, "counted": 4, "misfits of counted": 3}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.dead_letters import DeadLetters
 from sojourn.spark.driver.kafka.retry import retry_letters
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.query.part_query import PartQuery, start_part
+from sojourn.spark.driver.query.part_query import PartQuery, part_frame
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.host.batch.cut_store import CutFiles
@@ -89,15 +89,18 @@ class Running:
             partitions={},
             signing_key=b"a key of this application",
         )
-        return start_part(
-            self.spark,
-            PartQuery(
-                route=route,
-                kafka=self.kafka,
-                host=self.layout.addresses(self.folder)[self.part],
-                checkpoint=self.state.checkpoint(self.part),
-                batch_s=5,
-            ),
+        part = PartQuery(
+            route=route,
+            kafka=self.kafka,
+            host=self.layout.addresses(self.folder)[self.part],
+            batch_s=5,
+        )
+        return start_real_time(
+            part_frame(self.spark, part),
+            name=self.part,
+            kafka=self.kafka,
+            checkpoint=self.state.checkpoint(self.part),
+            batch_s=5,
         )
 
     @property

@@ -135,10 +135,10 @@ def _checked(app: App, address: str) -> App:
             f"{len(layout.natives)} operators of Spark's own beside them; make its streams not "
             "durable, or run it with sojourn run"
         )
-    if layout.deduplicated:
+    for sink in layout.deduplicated.values():
         raise BadInput(
-            f"{address} has a deduplicated sink, {layout.deduplicated[0].name}, which needs a "
-            "query of its own; leave out deduplicate=, or run it with sojourn run"
+            f"{address} has a deduplicated sink, {sink.name}, which needs a query of its own; "
+            "leave out deduplicate=, or run it with sojourn run"
         )
     return app
 

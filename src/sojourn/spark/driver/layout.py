@@ -18,8 +18,10 @@ from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import SOCKET, HostSettings, OperatorSettings
 
-__all__ = ["Layout", "check_slots", "spare_slots"]
+__all__ = ["STATE_PARTITIONS", "Layout", "check_slots", "spare_slots"]
 
+STATE_PARTITIONS = 1
+"""State partitions of native aggregations; on one machine more would only occupy slots."""
 _LONGEST_SOCKET = 107
 _SPARE_SLOTS = 8
 _JOB = "sojourn.spark.processor.operator_job:of_application"
@@ -129,9 +131,10 @@ class Layout:
         return [*map(self.app.topic, self.streams), self.dead_letters, *retries]
 
     @property
-    def deduplicated(self) -> list[Sink]:
-        """The sinks that drop duplicates."""
-        return [sink for sink in self.app.sinks.values() if sink.deduplicate]
+    def deduplicated(self) -> dict[str, Sink]:
+        """The sinks that drop duplicates, by the query that writes each."""
+        sinks = self.app.sinks.values()
+        return {f"sink {sink.name}": sink for sink in sinks if sink.deduplicate}
 
     @property
     def inner_topics(self) -> list[str]:
@@ -187,8 +190,8 @@ class Layout:
     def handed_over(self) -> list[str]:
         """The topics whose records Spark sends to Python: to hosts or deduplicating sinks."""
         read = [topic for part in self.parts for topic in self.query_reads(part)]
-        sinks = [self.app.topic(sink.stream.name) for sink in self.deduplicated]
-        return list(dict.fromkeys((*read, *sinks)))
+        sinks = self.deduplicated.values()
+        return list(dict.fromkeys((*read, *(self.app.topic(s.stream.name) for s in sinks))))
 
     @property
     def queries(self) -> list[str]:
@@ -198,6 +201,15 @@ class Layout:
             for name in self.app.operators
         )
         return list(dict.fromkeys(names))
+
+    @property
+    def all_reads(self) -> dict[str, list[str]]:
+        """The topics that each query reads, also those of misfits and deduplicated sinks."""
+        reads = {query: self.query_reads(query) for query in self.queries}
+        reads |= {query: reads[name] for query, name in self.misfits.items()}
+        for query, sink in self.deduplicated.items():
+            reads[query] = [self.app.topic(sink.stream.name)]
+        return reads
 
     def route(
         self,
@@ -269,7 +281,7 @@ class Layout:
         streams upstream of them through other parts and projections: a duplicate that passes
         one of those has another offset behind it, so it must be dropped before.
         """
-        found = {sink.stream.name for sink in self.deduplicated}
+        found = {sink.stream.name for sink in self.deduplicated.values()}
         for part in self.parts.values():
             if self._stateful(part):
                 found.update(part.reads)
@@ -417,19 +429,15 @@ class Layout:
                 named[source if len(into) == 1 else f"{source} to {reader}"] = source
         return named
 
-    def slots(self, partitions: Mapping[str, int], state_partitions: int) -> dict[str, int]:
+    def slots(self, partitions: Mapping[str, int]) -> dict[str, int]:
         """Return the tasks that each query holds for as long as it runs."""
         held = {
-            query: sum(partitions[topic] for topic in self.query_reads(query))
-            for query in self.queries
+            query: sum(partitions[topic] for topic in topics)
+            for query, topics in self.all_reads.items()
         }
-        for name, operator in self.natives.items():
+        for name in self.misfits.values():
             # the tasks after the shuffle of an aggregation run concurrently with its readers
-            held[name] += state_partitions if operator.kind == "aggregate" else 0
-        for query, name in self.misfits.items():
-            held[query] = sum(partitions[topic] for topic in self.reads(name))
-        for sink in self.deduplicated:
-            held[f"sink {sink.name}"] = partitions[self.app.topic(sink.stream.name)]
+            held[name] += STATE_PARTITIONS
         return held
 
 

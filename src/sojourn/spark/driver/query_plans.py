@@ -48,7 +48,7 @@ def query_plans(app: App, address: str) -> dict[str, str]:
             spark: Any = session.sparkContext._jvm  # noqa: SLF001
             told = spark.PythonSQLUtils.explainString
             plans = {
-                name: told(builder.frame(name)._jdf.queryExecution(), "simple")  # noqa: SLF001
+                name: told(builder.frame(name, {})()._jdf.queryExecution(), "simple")  # noqa: SLF001
                 for name in layout.queries
             }
         finally:

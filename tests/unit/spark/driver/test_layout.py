@@ -35,7 +35,7 @@ def test_projections_next_to_functions_have_no_query_topic_or_slot_of_their_own(
     assert layout.topics == ["all-orders", "shop.public", "shop.dead-letters", "shop.retries"]
     assert layout.query_reads("check") == ["all-orders", "shop.retries"]
     partitions = {"all-orders": 2, "shop.retries": 1, "shop.public": 3}
-    assert layout.slots(partitions, 1) == {"check": 3, "sink o": 3}
+    assert layout.slots(partitions) == {"check": 3, "sink o": 3}
     assert layout.inner_topics == []
     assert {name: list(layout.reads(name)) for name in layout.app.operators} == {
         "clean": ["all-orders"],

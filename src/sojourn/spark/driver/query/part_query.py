@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
-from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.operator import NativeOperator
 from sojourn.spark.driver.native.frame import Address, own_session
 from sojourn.spark.driver.native.projection import REFUSED, project_read, project_written
-from sojourn.spark.driver.query.real_time import read_topics, start_real_time
+from sojourn.spark.driver.query.real_time import read_topics
 from sojourn.spark.driver.query.transfer import transferred, without_end_rows
 from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
 from sojourn.spark.task.relay import relay
@@ -22,9 +20,8 @@ __all__ = [
     "COLUMNS",
     "PartQuery",
     "Projections",
+    "deduplicated_frame",
     "part_frame",
-    "start_deduplication",
-    "start_part",
     "through_host",
 ]
 
@@ -48,9 +45,8 @@ class PartQuery:
 
     route: Route
     kafka: Mapping[str, str] = field(repr=False)
-    """Options of Spark's source and sink."""
+    """Options of Spark's source."""
     host: HostAddress
-    checkpoint: Path
     projections: Projections = Projections()
     starting: str = "earliest"
     """Start offsets without a checkpoint, in Spark's format."""
@@ -64,19 +60,11 @@ class PartQuery:
     """Whether relays update those properties on executors; on a cluster they must."""
 
 
-def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
-    """Start the query of *part*. Raise `BadApplication` if a projection is invalid."""
-    return start_real_time(
-        part_frame(spark, part),
-        name=part.route.part,
-        kafka=part.kafka,
-        checkpoint=part.checkpoint,
-        batch_s=part.batch_s,
-    )
-
-
 def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
-    """Return the rows that the query of *part* writes to Kafka."""
+    """Return the rows that the query of *part* writes to Kafka.
+
+    Raise `BadApplication` if a projection is invalid.
+    """
     # a query reads its settings at the start: a session of its own keeps them apart
     spark = own_session(spark)
     if part.records_per_transfer:
@@ -121,8 +109,8 @@ def through_host(  # noqa: PLR0913 - most by name
     return project_written(left, projections.behind, letters)
 
 
-def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQuery:
-    """Start the query that copies records to *sink* and drops duplicates.
+def deduplicated_frame(spark: SparkSession, sink: Deduplication) -> DataFrame:
+    """Return the records that the query of *sink* copies there, without duplicates.
 
     Each partition of the stream is written to the partition of the sink with the same number,
     so the tasks (`sojourn.spark.task.deduplicate`) work independently of each other.
@@ -130,10 +118,4 @@ def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQu
     source = read_topics(spark.newSession(), sink.spark, [sink.reads], sink.starting)
     record = sql.struct(*(name for name in SCHEMA.names if name != "topic"), "offset")
     rows = transferred(source, record, sink.ends)
-    return start_real_time(
-        rows.mapInArrow(new_alone(sink), OUTPUT),
-        name=f"sink {sink.name}",
-        kafka=sink.spark,
-        checkpoint=sink.checkpoint,
-        batch_s=sink.batch_s,
-    )
+    return rows.mapInArrow(new_alone(sink), OUTPUT)

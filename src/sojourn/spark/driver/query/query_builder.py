@@ -13,21 +13,16 @@ from sojourn.errors import BadInput
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.lost_records import LostRecords, lost_records
 from sojourn.spark.driver.kafka.offsets import Offsets
-from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.layout import STATE_PARTITIONS, Layout
 from sojourn.spark.driver.native.frame import Address
-from sojourn.spark.driver.native.query import (
-    NativeQuery,
-    native_frame,
-    start_misfits,
-    start_native,
-)
+from sojourn.spark.driver.native.query import NativeQuery, misfits_frame, native_frame
 from sojourn.spark.driver.query.part_query import (
     PartQuery,
     Projections,
+    deduplicated_frame,
     part_frame,
-    start_deduplication,
-    start_part,
 )
+from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.checkpoints import Checkpoints, Positions
 from sojourn.spark.task.deduplicate.new_records import Deduplication
@@ -35,10 +30,7 @@ from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
-__all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery"]
-
-STATE_PARTITIONS = 1
-"""State partitions of native aggregations; on one machine more would only occupy slots."""
+__all__ = ["QueryBuilder", "StartQuery"]
 
 StartQuery = Callable[[], StreamingQuery]
 """Starts or restarts a query."""
@@ -73,92 +65,92 @@ class QueryBuilder:
         run, or precede an operator that is new. If this start fails before the first commit,
         the next one begins at the same offsets.
         """
-        app = self.layout.app
+        app, aggregations = self.layout.app, self.layout.misfits
         begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
         sources = {app.topic(name) for name in app.sources}
         starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
-        reads = self._reads
-        for query, topics in reads.items():
-            begins = {topic: starting[topic] for topic in topics}
+        for query, topics in self.layout.all_reads.items():
+            begins: Positions = {topic: starting[topic] for topic in topics}
+            if query in aggregations:
+                # a state of an earlier version has no such query: begin where the operator is
+                begins = self.state.positions(aggregations[query], begins)
             self.state.begin(query, begins, anew=not goes_on)
-        for query, name in self.layout.misfits.items():
-            # a state of an earlier version has no such query: begin where the operator is
-            at = self.state.positions(name, {topic: starting[topic] for topic in reads[name]})
-            self.state.begin(query, at, anew=not goes_on)
-
-    @property
-    def _reads(self) -> dict[str, tuple[str, ...]]:
-        """Topics that each query reads, without the queries of misfits."""
-        layout = self.layout
-        reads = {name: tuple(layout.query_reads(name)) for name in layout.queries}
-        for sink in layout.deduplicated:
-            reads[_query(sink)] = (layout.app.topic(sink.stream.name),)
-        return reads
 
     def lost(self, offsets: Offsets) -> list[LostRecords]:
         """Return the records that Kafka deleted before queries read them."""
         earliest = offsets.partitions("earliest")
-        return lost_records(
-            [
-                self.state.positions(query, {topic: earliest[topic] for topic in topics})
-                for query, topics in self._all_reads.items()
-            ],
-            earliest,
-        )
+        queries = self.layout.all_reads
+        return lost_records([self._position(query, earliest) for query in queries], earliest)
 
     def skip(self, lost: Iterable[LostRecords]) -> None:
         """Move all queries past the lost records."""
         ends: dict[str, dict[int, int]] = {}
         for each in lost:
             ends.setdefault(each.topic, {})[each.partition] = each.end
-        for query in self._all_reads:
+        for query in self.layout.all_reads:
             self.state.skip_to(query, ends)
-
-    @property
-    def _all_reads(self) -> dict[str, tuple[str, ...]]:
-        """Topics that each query reads, with the queries of misfits."""
-        reads = self._reads
-        return reads | {query: reads[name] for query, name in self.layout.misfits.items()}
 
     def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
         """Return the offsets at which each query resumes, or starts for the first time."""
         earliest = offsets.partitions("earliest")
-        return {
-            name: self.state.positions(
-                name, {topic: earliest[topic] for topic in self.layout.query_reads(name)}
-            )
-            for name in self.layout.queries
-        }
+        return {name: self._position(name, earliest) for name in self.layout.queries}
 
     def committed(self, topics: Collection[str]) -> list[dict[str, dict[int, int]]]:
         """Return the offsets from which each query may read *topics* again.
 
         After a power failure a query may lose its last `kept_batches` commits.
         """
-        queries = [*self.layout.queries, *self.layout.misfits]
-        of_native = self.layout.misfits
-        reads = {name: self.layout.query_reads(of_native.get(name, name)) for name in queries}
         nothing = {topic: dict.fromkeys(range(self.partitions[topic]), 0) for topic in topics}
-        return [
-            self.state.positions(
-                name,
-                {topic: nothing[topic] for topic in read if topic in nothing},
-                before=self.settings.kept_batches,
-            )
-            for name, read in reads.items()
-        ]
+        kept = self.settings.kept_batches
+        return [self._position(query, nothing, kept) for query in self.layout.all_reads]
+
+    def _position(
+        self, query: str, new: Positions, before: int = 0
+    ) -> dict[str, dict[int, int]]:
+        """Return the committed offsets of a query, in the topics of *new* that it reads."""
+        reads = {topic: new[topic] for topic in self.layout.all_reads[query] if topic in new}
+        return self.state.positions(query, reads, before=before)
 
     def query(self, name: str, starting: Positions) -> StartQuery:
         """Return a function that starts the query of a part or of a native operator."""
-        if name in self.layout.parts:
-            return partial(start_part, self.session, self._part(name, starting))
-        return partial(start_native, self.session, self._native(name, name, starting))
+        return self._starter(name, self.frame(name, starting))
 
-    def frame(self, name: str) -> DataFrame:
-        """Return the rows that such a query writes, to show its plan."""
+    def frame(self, name: str, starting: Positions) -> Callable[[], DataFrame]:
+        """Return a function that returns the rows that such a query writes."""
         if name in self.layout.parts:
-            return part_frame(self.session, self._part(name, {}))
-        return native_frame(self.session, self._native(name, name, {}))
+            return partial(part_frame, self.session, self._part(name, starting))
+        return partial(native_frame, self.session, self._native(name, starting))
+
+    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
+        """Return functions that start the queries of records that do not fit an aggregation."""
+        queries: dict[str, StartQuery] = {}
+        for query, name in self.layout.misfits.items():
+            native = self._native(name, self.state.positions(query, starting[name]))
+            frame = partial(misfits_frame, self.session, native)
+            queries[query] = self._starter(query, frame)
+        return queries
+
+    def sinks(self, offsets: Offsets) -> dict[str, StartQuery]:
+        """Return functions that start the queries of deduplicated sinks."""
+        earliest = offsets.partitions("earliest")
+        queries: dict[str, StartQuery] = {}
+        for query, sink in self.layout.deduplicated.items():
+            deduplication = self._deduplication(query, sink, earliest)
+            frame = partial(deduplicated_frame, self.session, deduplication)
+            queries[query] = self._starter(query, frame)
+        return queries
+
+    def _starter(self, query: str, frame: Callable[[], DataFrame]) -> StartQuery:
+        def start() -> StreamingQuery:
+            return start_real_time(
+                frame(),
+                name=query,
+                kafka=self.cluster.for_spark,
+                checkpoint=self.state.checkpoint(query),
+                batch_s=self.settings.batch_s,
+            )
+
+        return start
 
     def _part(self, name: str, starting: Positions) -> PartQuery:
         layout, settings = self.layout, self.settings
@@ -175,7 +167,6 @@ class QueryBuilder:
             ),
             kafka=self.cluster.for_spark,
             host=self.hosts[name],
-            checkpoint=self.state.checkpoint(name),
             projections=Projections(before=layout.before(name), behind=layout.behind(name)),
             starting=_as_spark(starting),
             batch_s=settings.batch_s,
@@ -184,15 +175,7 @@ class QueryBuilder:
             relays_tell_ends=not settings.runs_on.is_local,
         )
 
-    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
-        """Return functions that start the queries of records that do not fit an aggregation."""
-        queries: dict[str, StartQuery] = {}
-        for query, name in self.layout.misfits.items():
-            native = self._native(name, query, self.state.positions(query, starting[name]))
-            queries[query] = partial(start_misfits, self.session, native, query)
-        return queries
-
-    def _native(self, name: str, query: str, starting: Positions) -> NativeQuery:
+    def _native(self, name: str, starting: Positions) -> NativeQuery:
         layout, settings = self.layout, self.settings
         operator = layout.natives[name]
         reads = layout.app.topic(operator.reads[0].name)
@@ -207,27 +190,19 @@ class QueryBuilder:
                 partitions=layout.spread(name, self.partitions),
             ),
             kafka=self.cluster.for_spark,
-            checkpoint=self.state.checkpoint(query),
             partitions=STATE_PARTITIONS,
             starting=_as_spark(starting),
-            batch_s=settings.batch_s,
         )
 
-    def sinks(self, offsets: Offsets) -> dict[str, StartQuery]:
-        """Return functions that start the queries of deduplicated sinks."""
-        earliest = offsets.partitions("earliest")
-        return {_query(sink): self._sink(sink, earliest) for sink in self.layout.deduplicated}
-
-    def _sink(self, sink: Sink, earliest: Positions) -> StartQuery:
-        layout, query, partitions = self.layout, _query(sink), self.partitions
+    def _deduplication(self, query: str, sink: Sink, earliest: Positions) -> Deduplication:
+        layout, partitions = self.layout, self.partitions
         topic, writes = layout.app.topic(sink.stream.name), layout.app.topic(sink.name)
         if partitions[writes] < partitions[topic]:
             raise BadInput(
                 f"{query}: {writes} has {partitions[writes]} partitions, and {topic}, which it "
                 f"reads, has {partitions[topic]}; add partitions to {writes}"
             )
-        deduplication = Deduplication(
-            name=sink.name,
+        return Deduplication(
             reads=topic,
             writes=writes,
             window=sink.window,
@@ -237,21 +212,15 @@ class QueryBuilder:
             checkpoint=self.state.checkpoint(query),
             clients=self.cluster.for_clients,
             spark=self.cluster.for_spark,
-            starting=_as_spark(self.state.positions(query, {topic: earliest[topic]})),
-            batch_s=self.settings.batch_s,
+            starting=_as_spark(self._position(query, earliest)),
             kept_batches=self.settings.kept_batches,
             ends=self.ends,
         )
-        return partial(start_deduplication, self.session, deduplication)
 
     @property
     def _marked_topics(self) -> frozenset[str]:
         """Topics with their marks, as they are written in ids."""
         return frozenset(marked(topic, mark) for topic, mark in self.marks.items())
-
-
-def _query(sink: Sink) -> str:
-    return f"sink {sink.name}"
 
 
 def _as_spark(positions: Positions) -> str:

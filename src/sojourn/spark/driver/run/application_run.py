@@ -17,7 +17,6 @@ from sojourn.spark.driver.load.offered_load import Load
 from sojourn.spark.driver.load.producer import LoadProcess
 from sojourn.spark.driver.load.samples import load_sources
 from sojourn.spark.driver.nodes.node_health import node_notices
-from sojourn.spark.driver.query.query_builder import STATE_PARTITIONS
 from sojourn.spark.driver.run.processes import RunProcesses, start_processes
 from sojourn.spark.driver.run.queries import Queries, start_queries
 from sojourn.spark.driver.run.run_kafka import RunKafka, open_kafka
@@ -122,7 +121,7 @@ class ApplicationRun:
             silent=offsets.silent,
             grown=offsets.grown,
             slots=self.processes.slots,
-            needed=sum(self.layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
+            needed=sum(self.layout.slots(offsets.numbers).values()),
         )
         pulls, queries = self.pulls, self.queries
         return (

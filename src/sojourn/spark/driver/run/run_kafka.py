@@ -15,7 +15,6 @@ from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.id_epoch import root_marks, state_epoch
 from sojourn.spark.driver.kafka.ports import HOST
 from sojourn.spark.driver.layout import check_slots, spare_slots
-from sojourn.spark.driver.query.query_builder import STATE_PARTITIONS
 from sojourn.spark.driver.run.run_state import RunState
 from sojourn.spark.driver.run.start_request import StartRequest
 
@@ -72,7 +71,7 @@ def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunK
     if resumes := checkpoints.check(layout.app, identity):
         checkpoints.check_queries(layout.parts)
     partitions = _topics(request, cluster)
-    held = layout.slots(partitions, STATE_PARTITIONS)
+    held = layout.slots(partitions)
     slots = settings.slots or spare_slots(sum(held.values()))
     if settings.runs_on.is_local:
         check_slots(held, slots)
@@ -123,7 +122,7 @@ def _topics(request: StartRequest, cluster: Cluster) -> dict[str, int]:
         # our own broker is empty at first, and no other process creates its topics
         required=layout.required_topics if settings.servers else None,
     )
-    for sink in layout.deduplicated:
+    for sink in layout.deduplicated.values():
         read = partitions[layout.app.topic(sink.stream.name)]
         fenced = not settings.runs_on.is_local
         partitions |= cluster.ensure([layout.app.topic(sink.name)], read, fenced=fenced)
@@ -138,9 +137,10 @@ def _fences(request: StartRequest, cluster: Cluster) -> dict[str, float]:
     """
     if request.settings.runs_on.is_local:
         return {}
-    sinks = [request.layout.app.topic(sink.name) for sink in request.layout.deduplicated]
-    fences = cluster.fences(sinks)
-    for topic in sinks:
+    layout = request.layout
+    topics = [layout.app.topic(sink.name) for sink in layout.deduplicated.values()]
+    fences = cluster.fences(topics)
+    for topic in topics:
         if topic not in fences:
             request.progress(
                 f"warning: {topic} accepts records of any age, so a node that was cut off "

@@ -45,8 +45,7 @@ def written_by_tasks(layout: Layout) -> list[str]:
     have a memory of the records they wrote. Cuts, logs and states of keys are written by hosts,
     and the offsets of all queries by Spark's driver, all on the driver's machine.
     """
-    aggregations = [name for name, each in layout.natives.items() if each.kind == "aggregate"]
-    return [*aggregations, *(f"sink {sink.name}" for sink in layout.deduplicated)]
+    return [*layout.misfits.values(), *layout.deduplicated]
 
 
 @dataclass(frozen=True, slots=True)

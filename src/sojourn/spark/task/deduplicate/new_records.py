@@ -23,7 +23,6 @@ _MEMORY = "memory"
 class Deduplication:
     """The query that deduplicates a topic into a sink."""
 
-    name: str
     reads: str
     """The topic that it reads."""
     writes: str
@@ -35,7 +34,7 @@ class Deduplication:
     clients: Mapping[str, str] = field(repr=False)
     """Options of Kafka clients in Python."""
     spark: Mapping[str, str] = field(repr=False)
-    """Options of Spark's Kafka source and sink."""
+    """Options of Spark's Kafka source."""
     mark: str = ""
     """The mark of the topic in ids of records without one; empty passes them as they are."""
     inputs: SignedInputs = field(default_factory=SignedInputs)
@@ -44,8 +43,6 @@ class Deduplication:
     """Brokers refuse messages that reach the sink later than this; 0 if they do not."""
     starting: str = "earliest"
     """Offsets at which the query starts without a checkpoint."""
-    batch_s: float = 60.0
-    """How long a batch lasts."""
     kept_batches: int = 3
     """Batches before the last commit from which a start may resume."""
     ends: str = ""
