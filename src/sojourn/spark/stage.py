@@ -18,7 +18,7 @@ from sojourn.spark.driver.jvm.session import tasks_of
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.master import STREAMING
 from sojourn.spark.driver.native.frame import SESSION
-from sojourn.spark.driver.query.part_query import COLUMNS, Projections, through_host
+from sojourn.spark.driver.query.part_query import COLUMNS, through_host
 from sojourn.spark.driver.query.real_time import OPTIONS
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.state_lock import StateLock
@@ -64,8 +64,7 @@ class Stage:
         processors: Mapping[str, int] | None = None,
         batch_s: float = 60.0,
     ) -> None:
-        self._app = _checked(load(address), address)
-        self._layout = Layout(self._app, address)
+        self._layout = _checked(load(address), address)
         (self._part,) = self._layout.parts
         self._state, self._batch_s = Checkpoints(Path(state).absolute()), batch_s
         self._processors = dict.fromkeys(self._layout.functions, 1) | dict(processors or {})
@@ -78,7 +77,7 @@ class Stage:
             stack.enter_context(StateLock(self._state.folder))
             finish_import(self._state)
             self._state.remove_leftovers(self._layout.parts)
-            self._state.check(self._app, _CLUSTER)
+            self._state.check(self._layout.app, _CLUSTER)
             self._controller = stack.enter_context(
                 Controller(folder / "hosts", logs=self._state.logs)
             )
@@ -86,7 +85,7 @@ class Stage:
             self._controller.start(
                 self._layout.host(self._part, folder, self._state, self._processors)
             )
-            self._state.keep(self._app, _CLUSTER)
+            self._state.keep(self._layout.app, _CLUSTER)
             self._stack = stack.pop_all()
         return self
 
@@ -105,17 +104,14 @@ class Stage:
             raise EngineError("the stage has no host; use it in a with statement")
         session = frame.sparkSession
         _check_rows(frame)
-        projections = Projections(
-            before=self._layout.before(self._part), behind=self._layout.behind(self._part)
-        )
-        some = projections.before or projections.behind
-        _check_session(session, self.CONF if some else STREAMING)
+        before, behind = self._layout.before(self._part), self._layout.behind(self._part)
+        _check_session(session, self.CONF if before or behind else STREAMING)
         self._controller.tasks = partial(tasks_of, session)
         route = self._layout.route(
             self._part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={}, partitions={}
         )
         host = self._layout.addresses(self._folder)[self._part]
-        return through_host(frame, host, route, self._batch_s, projections)
+        return through_host(frame, host, route, self._batch_s, before=before, behind=behind)
 
     def scale(self, operator: str, processors: int) -> None:
         """Set the number of an operator's processors; records are processed without a pause."""
@@ -126,7 +122,7 @@ class Stage:
         return self._controller.running(operator)
 
 
-def _checked(app: App, address: str) -> App:
+def _checked(app: App, address: str) -> Layout:
     app.check()
     layout = Layout(app, address)
     if len(layout.parts) != 1 or layout.natives:
@@ -140,7 +136,7 @@ def _checked(app: App, address: str) -> App:
             f"{address} has a deduplicated sink, {sink.name}, which needs a query of its own; "
             "leave out deduplicate=, or run it with sojourn run"
         )
-    return app
+    return layout
 
 
 def _check_rows(frame: DataFrame) -> None:

@@ -80,7 +80,8 @@ class Batches:
         wait for that batch.
         """
         self.controller.drain()
-        commits = {name: self.state.commits(name) for name in self._of_spark}
+        of_spark = (*self.layout.natives, *self.layout.misfits)
+        commits = {name: self.state.commits(name) for name in of_spark}
         until_s = time.monotonic() + patience_s(self.layout.functions.values(), self.batch_s)
         told: set[str] = set()
         again_s = 0.0
@@ -102,7 +103,7 @@ class Batches:
                     for operator in (
                         self.layout.parts[name].operators
                         if name in self.layout.parts
-                        else (self._of_spark[name],)
+                        else (self.layout.misfits.get(name, name),)
                     )
                 }
                 progress(waits_for(operators, max(ends_s) + self.batch_s - time.time()))
@@ -134,14 +135,9 @@ class Batches:
         except EngineError:  # no broker answers: the ends of topics are unknown
             return left | under_way
         for name in under_way:
-            reads = {topic: ends[topic] for topic in self.layout.reads(self._of_spark[name])}
+            reads = {topic: ends[topic] for topic in self.layout.all_reads[name]}
             left |= {name} if self._beyond(name, reads) else set()
         return left
-
-    @property
-    def _of_spark(self) -> dict[str, str]:
-        """The operators that Spark runs itself, by query."""
-        return {name: name for name in self.layout.natives} | self.layout.misfits
 
     def _drained(self, part: str) -> bool:
         """Return whether a part has no open records, and Spark has committed that."""

@@ -1,5 +1,6 @@
 """Merge the counters of hosts and the offsets of Kafka into the reports that the loop reads."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -270,7 +271,7 @@ class Pulls:
             written = _beyond(ends, self.outputs[name], self.layout.writes(name).values())
             return max(0, _beyond(ends, begun, topics) - written)
         part = self.layout.part_of[name]
-        begun, visits = self.positions[part.name], self._visits(part.name)
+        begun, visits = self.positions[part.name], self.parts.get(part.name, PartState()).visits
         read = self.layout.reads(name)
         self.untaken[name] = _beyond(ends, begun, read)
         ahead = sum(
@@ -278,11 +279,7 @@ class Pulls:
             * _beyond(ends, begun, [topic])
             for topic in self.layout.query_reads(part.name)
         )
-        waiting = self.states[name].waiting if name in self.states else 0
-        return round(ahead) + waiting
-
-    def _visits(self, part: str) -> Mapping[str, Mapping[str, float]]:
-        return self.parts[part].visits if part in self.parts else {}
+        return round(ahead) + self.states.get(name, OperatorState()).waiting
 
     def located(self, part: str, tallies: Iterable[PartTally]) -> None:
         """Take in the status and the offsets of a part."""
@@ -383,8 +380,7 @@ def _beyond(
 
 
 def _bytes(tallies: Iterable[OperatorTally]) -> dict[str, int]:
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for tally in tallies:
-        for stream, number in tally.bytes.items():
-            total[stream] = total.get(stream, 0) + number
-    return total
+        total.update(tally.bytes)
+    return dict(total)

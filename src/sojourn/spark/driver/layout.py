@@ -18,12 +18,11 @@ from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import SOCKET, HostSettings, OperatorSettings
 
-__all__ = ["STATE_PARTITIONS", "Layout", "check_slots", "spare_slots"]
+__all__ = ["STATE_PARTITIONS", "Layout", "check_slots"]
 
 STATE_PARTITIONS = 1
 """State partitions of native aggregations; on one machine more would only occupy slots."""
 _LONGEST_SOCKET = 107
-_SPARE_SLOTS = 8
 _JOB = "sojourn.spark.processor.operator_job:of_application"
 
 
@@ -154,11 +153,6 @@ class Layout:
         inner = set(self.inner_topics) & set(map(self.app.topic, streams))
         return [topic for topic in self.topics if topic in inner or topic == self.retries]
 
-    @property
-    def required_topics(self) -> dict[str, str]:
-        """The topics that must exist already, and the sources that name them."""
-        return {topic: f"source {source}" for source, topic in self.app.required_topics.items()}
-
     def reads(self, operator: str) -> dict[str, str]:
         """Return the streams that an operator reads from Kafka, by topic.
 
@@ -189,9 +183,8 @@ class Layout:
     @property
     def handed_over(self) -> list[str]:
         """The topics whose records Spark sends to Python: to hosts or deduplicating sinks."""
-        read = [topic for part in self.parts for topic in self.query_reads(part)]
-        sinks = self.deduplicated.values()
-        return list(dict.fromkeys((*read, *(self.app.topic(s.stream.name) for s in sinks))))
+        reads, queries = self.all_reads, (*self.parts, *self.deduplicated)
+        return list(dict.fromkeys(topic for query in queries for topic in reads[query]))
 
     @property
     def queries(self) -> list[str]:
@@ -439,17 +432,6 @@ class Layout:
             # the tasks after the shuffle of an aggregation run concurrently with its readers
             held[name] += STATE_PARTITIONS
         return held
-
-
-def spare_slots(needed: int) -> int:
-    """Return the slots of a session in which *needed* tasks hold one each.
-
-    Partitions that are added later need more, and an unused slot costs nothing.
-
-    >>> spare_slots(3)
-    14
-    """
-    return 2 * needed + _SPARE_SLOTS
 
 
 def check_slots(held: Mapping[str, int], slots: int) -> None:

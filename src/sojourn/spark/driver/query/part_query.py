@@ -19,7 +19,6 @@ from sojourn.spark.wire.host_address import HostAddress
 __all__ = [
     "COLUMNS",
     "PartQuery",
-    "Projections",
     "deduplicated_frame",
     "part_frame",
     "through_host",
@@ -30,16 +29,6 @@ COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Projections:
-    """The projections that run in the query of a part."""
-
-    before: Mapping[str, NativeOperator] = field(default_factory=dict)
-    """Projections before the functions, by the topic that each reads."""
-    behind: Mapping[str, NativeOperator] = field(default_factory=dict)
-    """Projections after the functions, by the topic that each writes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartQuery:
     """A part with its host and the settings of its query."""
 
@@ -47,7 +36,10 @@ class PartQuery:
     kafka: Mapping[str, str] = field(repr=False)
     """Options of Spark's source."""
     host: HostAddress
-    projections: Projections = Projections()
+    before: Mapping[str, NativeOperator] = field(default_factory=dict)
+    """Projections before the functions, by the topic that each reads."""
+    behind: Mapping[str, NativeOperator] = field(default_factory=dict)
+    """Projections after the functions, by the topic that each writes."""
     starting: str = "earliest"
     """Start offsets without a checkpoint, in Spark's format."""
     batch_s: float = 60.0
@@ -75,7 +67,8 @@ def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
         part.host,
         part.route,
         part.batch_s,
-        part.projections,
+        before=part.before,
+        behind=part.behind,
         ends=part.ends,
         relays_tell_ends=part.relays_tell_ends,
     )
@@ -86,15 +79,16 @@ def through_host(  # noqa: PLR0913 - most by name
     host: HostAddress,
     route: Route,
     batch_s: float,
-    projections: Projections = Projections(),  # noqa: B008 - it is frozen
     *,
+    before: Mapping[str, NativeOperator],
+    behind: Mapping[str, NativeOperator],
     ends: str = "",
     relays_tell_ends: bool = False,
 ) -> DataFrame:
     """Return the rows that leave a part, given the rows that Spark reads from Kafka."""
     columns = list(COLUMNS)
-    if projections.before:
-        source = project_read(source, projections.before, route.dead_letters)
+    if before:
+        source = project_read(source, before, route.dead_letters)
         columns.append(REFUSED)
     # timestamps as integers: those of other producers may exceed the range of datetime
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
@@ -106,7 +100,7 @@ def through_host(  # noqa: PLR0913 - most by name
     letters = Address(
         writes="", dead_letters=route.dead_letters, most_bytes=route.most_bytes, inner=True
     )
-    return project_written(left, projections.behind, letters)
+    return project_written(left, behind, letters)
 
 
 def deduplicated_frame(spark: SparkSession, sink: Deduplication) -> DataFrame:

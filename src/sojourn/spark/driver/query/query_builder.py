@@ -16,12 +16,7 @@ from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import STATE_PARTITIONS, Layout
 from sojourn.spark.driver.native.frame import Address
 from sojourn.spark.driver.native.query import NativeQuery, misfits_frame, native_frame
-from sojourn.spark.driver.query.part_query import (
-    PartQuery,
-    Projections,
-    deduplicated_frame,
-    part_frame,
-)
+from sojourn.spark.driver.query.part_query import PartQuery, deduplicated_frame, part_frame
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.checkpoints import Checkpoints, Positions
@@ -167,7 +162,8 @@ class QueryBuilder:
             ),
             kafka=self.cluster.for_spark,
             host=self.hosts[name],
-            projections=Projections(before=layout.before(name), behind=layout.behind(name)),
+            before=layout.before(name),
+            behind=layout.behind(name),
             starting=_as_spark(starting),
             batch_s=settings.batch_s,
             records_per_transfer=min(filter(None, told), default=None),

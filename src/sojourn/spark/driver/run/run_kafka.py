@@ -14,12 +14,14 @@ from sojourn.spark.driver.kafka.broker_watch import BrokerWatch
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.id_epoch import root_marks, state_epoch
 from sojourn.spark.driver.kafka.ports import HOST
-from sojourn.spark.driver.layout import check_slots, spare_slots
+from sojourn.spark.driver.layout import check_slots
 from sojourn.spark.driver.run.run_state import RunState
 from sojourn.spark.driver.run.start_request import StartRequest
 
 __all__ = ["RunKafka", "open_kafka", "signing_key"]
 
+# Partitions that are added later need more slots, and an unused slot costs nothing.
+_SPARE_SLOTS = 8
 _SIGNING_KEY, _KEY_BYTES = "signing-key", 32
 
 
@@ -72,7 +74,7 @@ def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunK
         checkpoints.check_queries(layout.parts)
     partitions = _topics(request, cluster)
     held = layout.slots(partitions)
-    slots = settings.slots or spare_slots(sum(held.values()))
+    slots = settings.slots or 2 * sum(held.values()) + _SPARE_SLOTS
     if settings.runs_on.is_local:
         check_slots(held, slots)
     # both must be on disk before the start of queries records that there is a state to resume
@@ -116,11 +118,12 @@ def _own_broker(request: StartRequest, state: RunState, stack: ExitStack) -> Bro
 def _topics(request: StartRequest, cluster: Cluster) -> dict[str, int]:
     """Create missing topics; return the number of partitions by topic."""
     layout, settings = request.layout, request.settings
+    required = {topic: f"source {name}" for name, topic in layout.app.required_topics.items()}
     partitions = cluster.ensure(
         layout.topics,
         settings.partitions,
         # our own broker is empty at first, and no other process creates its topics
-        required=layout.required_topics if settings.servers else None,
+        required=required if settings.servers else None,
     )
     for sink in layout.deduplicated.values():
         read = partitions[layout.app.topic(sink.stream.name)]

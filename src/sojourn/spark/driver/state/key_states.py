@@ -1,7 +1,7 @@
 """The states of keys on disk, readable while an application runs and after it has ended."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -69,7 +69,7 @@ class KeyStates:
         self.application = str(recorded["application"])
         states = recorded["states"]
         self.forms = {name: StateForm.read(written) for name, written in states.items()}
-        self._part_of: dict[str, str] = {
+        self.part_of: Mapping[str, str] = {
             operator: part
             for part, form in recorded["parts"].items()
             for operator in form["operators"]
@@ -89,7 +89,7 @@ class KeyStates:
         """Return number and size of an operator's states, and the *largest* of them."""
         form, keys, size = self.form(operator), 0, 0
         most: list[tuple[int, str]] = []  # a heap, so the smallest of the largest is first
-        with self.moment(self.part_of(operator)) as (batch, moment):
+        with self.moment(self.part_of[operator]) as (batch, moment):
             for key, state in moment.states(operator):
                 here = _size(key, state)
                 keys, size = keys + 1, size + here
@@ -105,13 +105,13 @@ class KeyStates:
             reminders=reminders,
             largest=tuple((key, here) for here, key in sorted(most, reverse=True)),
             batch=batch,
-            committed_s=self.checkpoints.committed_s(self._part_of[operator], batch),
+            committed_s=self.checkpoints.committed_s(self.part_of[operator], batch),
         )
 
     def every(self, operator: str) -> Iterator[KeyState]:
         """Yield the states of all keys, a consistent snapshot."""
         codec = StateCodec(f"operators.{operator}.state", self.form(operator).fields)
-        with self.moment(self.part_of(operator)) as (_, moment):
+        with self.moment(self.part_of[operator]) as (_, moment):
             for key, state in moment.states(operator):
                 values = codec.decode(unstamped(state))
                 yield KeyState(key=key, values=values, bytes=_size(key, state))
@@ -123,7 +123,7 @@ class KeyStates:
         """
         form = self.form(operator)
         texts = _key_texts(form, key)
-        with self._last(self.part_of(operator)) as (_, files, cut):
+        with self._last(self.part_of[operator]) as (_, files, cut):
             state = KeyedState(files)
             state.restore(cut.changed)
             for text in texts:
@@ -140,11 +140,7 @@ class KeyStates:
     @property
     def parts(self) -> list[str]:
         """The parts with operators that keep states."""
-        return sorted({self._part_of[operator] for operator in self.forms})
-
-    def part_of(self, operator: str) -> str:
-        """Return the part of an operator."""
-        return self._part_of[operator]
+        return sorted({self.part_of[operator] for operator in self.forms})
 
     @contextmanager
     def moment(self, part: str) -> Iterator[tuple[int, StateMoment]]:

@@ -31,14 +31,6 @@ class StateForm:
     """Types of fields that were removed; states not written since still contain them."""
 
     @classmethod
-    def of(cls, operator: PythonOperator) -> Self | None:
-        """Return the form of an operator's state; None if it has no state."""
-        read = operator.reads[0]
-        if operator.state is None or read.schema is None:
-            return None
-        return cls(key=key_fields(read), fields=operator.state, removed={})
-
-    @classmethod
     def read(cls, written: Mapping[str, Any]) -> Self:
         """Parse the JSON of `written`."""
         schema = Schema(parse_fields(written["fields"], "fields"))
@@ -88,8 +80,11 @@ class StateForm:
 
 def state_forms(app: App) -> dict[str, StateForm]:
     """Return the forms of an application's states, by operator."""
-    operators = (o for o in app.operators.values() if isinstance(o, PythonOperator))
-    return {o.name: form for o in operators if (form := StateForm.of(o)) is not None}
+    return {
+        name: StateForm(key=key_fields(operator.reads[0]), fields=operator.state, removed={})
+        for name, operator in app.operators.items()
+        if isinstance(operator, PythonOperator) and operator.state is not None
+    }
 
 
 def json_values(schema: Schema, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def export_states(folder: Path, path: Path) -> Transferred:
             batches={part: batch for part, (batch, _) in moments.items()},
         )
         found = {
-            name: moments[states.part_of(operator)][1].states(name)
+            name: moments[states.part_of[operator]][1].states(name)
             for operator in states.forms
             for name in _names_of(operator)
         }
@@ -112,7 +112,7 @@ def import_states(folder: Path, path: Path) -> Transferred:
         _check(states.form(operator), StateForm.read(written), operator)
     with StateLock(folder.absolute(), patience_s=0.0):
         finish_import(states.checkpoints)
-        for part in {states.part_of(operator) for operator in header.forms}:
+        for part in {states.part_of[operator] for operator in header.forms}:
             if states.checkpoints.committed(part) < 0:
                 raise BadInput(
                     f"{states.application} has not committed anything yet; run it once, then "
@@ -136,7 +136,7 @@ def finish_import(checkpoints: Checkpoints) -> bool:
         return False
     states = KeyStates(checkpoints.folder)
     operators = backup.header().forms
-    for part in {states.part_of(operator) for operator in operators}:
+    for part in {states.part_of[operator] for operator in operators}:
         files = CutFiles(checkpoints.cuts(part))
         with closing(files):
             cut = files.load(files.last(checkpoints.committed(part)))
@@ -145,7 +145,7 @@ def finish_import(checkpoints: Checkpoints) -> bool:
                 {
                     name: backup.states(name)
                     for operator in operators
-                    if states.part_of(operator) == part
+                    if states.part_of[operator] == part
                     for name in _names_of(operator)
                 },
             )
