@@ -188,7 +188,7 @@ def test_records_go_through_a_broker_that_wants_a_password(engine, port):
 
 
 def test_what_lets_us_in_lets_others_in_who_may_read_the_file_and_nobody_else(engine):
-    path = engine.client_properties
+    path = Path(engine.kafka().client_properties)
     assert oct(path.stat().st_mode & 0o777) == "0o600"
     assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
     told = dict(line.split("=", 1) for line in path.read_text().splitlines())

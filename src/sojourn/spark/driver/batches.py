@@ -48,8 +48,6 @@ class WakeUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batches:
-    """The batches of a running application."""
-
     layout: Layout
     state: Checkpoints
     controller: Controller

@@ -118,7 +118,6 @@ class Layout:
 
     @property
     def streams(self) -> list[str]:
-        """The streams that have a topic."""
         written = {name for part in self.parts.values() for name in part.writes}
         there = self._kafka | written
         return [name for name in self.app.streams if name in there]
@@ -379,7 +378,6 @@ class Layout:
         )
 
     def socket(self, part: str, folder: Path) -> Path:
-        """Return the socket of the host of a part."""
         return folder / part / SOCKET
 
     def addresses(self, folder: Path) -> dict[str, HostAddress]:

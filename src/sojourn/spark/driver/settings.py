@@ -27,8 +27,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """The settings of an application on Spark."""
-
     servers: str | None = None
     """The bootstrap servers of Kafka; None starts Sojourn's own broker."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)

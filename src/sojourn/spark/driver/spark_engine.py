@@ -72,12 +72,10 @@ class SparkEngine:
 
     @property
     def plan(self) -> Plan:
-        """The plan of the start, or the one applied last."""
         return self._plan if self._run is None else self._run.processes.placed.plan
 
     @property
     def servers(self) -> str:
-        """The bootstrap servers of its Kafka."""
         return self._running().kafka.cluster.servers
 
     @property
@@ -86,18 +84,11 @@ class SparkEngine:
         return self._running().kafka.cluster.for_clients
 
     @property
-    def client_properties(self) -> Path | None:
-        """The file with which Kafka's own tools connect to our own broker, if there is one."""
-        own = None if self._run is None else self._run.kafka.own
-        return None if own is None else own.broker.client_properties
-
-    @property
     def logs(self) -> Path:
         """The folder with the output of user code."""
         return self._running().state.logs
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Start the application, and return when every operator can take records."""
         if self._run is not None:
             raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
@@ -191,7 +182,7 @@ class SparkEngine:
         self._end.draining = True
         end_early(run.processes.session)
         run.batches.drain(progress, self._end.check, self._wake_readers)
-        run.queries.supervisor.stop()
+        run.supervisor.stop()
         run.batches.locate()
         if late := self.uncommitted():
             progress(f"{late} records are not committed; the next start processes them again")
@@ -205,10 +196,9 @@ class SparkEngine:
         """Return the minimum of nodes for its queries, and the operators inside Spark."""
         if self._run is None or self._run.processes.nodes is None:
             return NodeNeeds()
-        processes, inside = self._run.processes, set(self.plan.allocation)
         return NodeNeeds(
             least=self._run.processes.nodes.least,
-            unplaced=frozenset(inside.difference(processes.placed.functions)),
+            unplaced=frozenset(self.plan.allocation.keys() - self._layout.functions.keys()),
         )
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
@@ -217,9 +207,7 @@ class SparkEngine:
             self._run.processes.nodes.on_changed(changed)
 
     def kafka(self) -> KafkaAccess:
-        """Return the servers, client settings and topics of its Kafka."""
-        own = None if self._run is None else self._run.kafka.own
-        app = self._layout.app
+        own, app = self._running().kafka.own, self._layout.app
         return KafkaAccess(
             servers=self.servers,
             clients=self.clients,
@@ -241,7 +229,6 @@ class SparkEngine:
             SharedState(self._settings.state, self._settings.shared_state).forget()
 
     def health(self) -> Health:
-        """Return the health of the run, and its failure if it has ended."""
         health = Health() if self._run is None else self._run.health()
         return replace(health, failure=self._end.failure)
 
@@ -250,7 +237,6 @@ class SparkEngine:
         self._running().processes.controller.measure(on=on)
 
     def host_pid(self, operator: str) -> int:
-        """Return the process id of the host of an operator."""
         return self._running().processes.controller.pid(operator)
 
     # -- private --------------------------------------------------------------------------
@@ -282,7 +268,7 @@ class SparkEngine:
 
         After the patience of the settings, fail the run instead.
         """
-        disk = run.queries.disk
+        disk = run.supervisor.disk
         disk.hosts_lack(
             next((part.disk_full for part in run.pulls.parts.values() if part.disk_full), "")
         )

@@ -73,7 +73,7 @@ class QuerySupervisor:
         self._controller, self._wanted, self._failed = controller, wanted, failed
         self._starts, self._broker, self._log = dict(starts), broker, log
         self._losses = NodeLosses()
-        self._disk = DiskWatch(()) if disk is None else disk
+        self.disk = DiskWatch(()) if disk is None else disk
         self._queries: dict[str, StreamingQuery] = {}
         self._without_room: dict[str, StreamingQuery] = {}  # failed because of a full disk
         self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
@@ -106,13 +106,11 @@ class QuerySupervisor:
         return tuple(told)
 
     def start(self) -> None:
-        """Start the queries, and the thread that watches."""
         for part in self._parts.values():
             part.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop watching, and stop the queries."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -147,7 +145,7 @@ class QuerySupervisor:
         for operator, reason in self._controller.stopped().items():
             self._failed(f"{operator}: {reason}")
             return False
-        self._disk.look()
+        self.disk.look()
         now_s, ended, broker = self._clock(), self._controller.ended(), self._broker()
         # a batch may fail before the loss of its node is noticed: excuse that in retrospect
         if (since_s := self._losses.saw(self._controller.lost_nodes())) is not None:
@@ -163,7 +161,7 @@ class QuerySupervisor:
         # while a broker or disk space is missing, a restarted query would only fail again
         queries = (
             broker == "away"
-            or self._disk.full_s is not None
+            or self.disk.full_s is not None
             or self._looked_after(name, part, why, now_s, self._no_room(name) or excuse)
             for name, part in self._parts.items()
             for why in (self._why_ended(name),)
@@ -207,7 +205,7 @@ class QuerySupervisor:
         why = _cause(error)
         if self._without_room.get(name) is not query and lacks_room(str(error)):
             self._without_room[name] = query
-            self._disk.lacks(why)
+            self.disk.lacks(why)
         return why
 
     def _no_room(self, name: str) -> str:

@@ -214,11 +214,9 @@ class Controller:
             time.sleep(_LOOK_S)
 
     def running(self, operator: str) -> int:
-        """Return the number of an operator's processors that can take records."""
         return self._host_of(operator).operators[operator].running
 
     def wanted(self, operator: str) -> dict[str, int]:
-        """Return the wanted processors of an operator, by node."""
         return dict(self._host_of(operator).operators[operator].wanted or {})
 
     def placed(self, operator: str) -> dict[str, int]:
@@ -248,7 +246,6 @@ class Controller:
         return self._silent
 
     def pid(self, operator: str) -> int:
-        """Return the process id of the host of an operator."""
         return self._host_of(operator).process.pid
 
     def ended(self) -> dict[str, str]:

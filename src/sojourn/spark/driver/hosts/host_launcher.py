@@ -125,6 +125,5 @@ class HostLauncher:
 
 
 def _log_in(folder: Path) -> BinaryIO:
-    """Return the open log file of hosts, next to those of operators."""
     make_folder(folder)
     return append_to(folder / "hosts.log")

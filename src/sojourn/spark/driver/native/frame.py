@@ -69,8 +69,6 @@ def own_session(spark: SparkSession, partitions: int = 1) -> SparkSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Destination of the records of a native operator."""
-
     writes: str
     """Topic of results."""
     dead_letters: str
@@ -115,12 +113,10 @@ def read_stream(
 
 
 def fitting(frame: DataFrame) -> DataFrame:
-    """Return the records without an error."""
     return frame.where(at(ERROR).isNull())
 
 
 def misfits(frame: DataFrame) -> DataFrame:
-    """Return the records with an error."""
     return frame.where(at(ERROR).isNotNull())
 
 

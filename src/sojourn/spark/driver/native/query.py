@@ -26,8 +26,6 @@ __all__ = ["NativeQuery", "misfits_frame", "native_frame"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeQuery:
-    """A native operator with the settings of its query."""
-
     operator: NativeOperator
     reads: str
     """The topic that it reads."""

@@ -30,8 +30,6 @@ COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartQuery:
-    """A part with its host and the settings of its query."""
-
     route: Route
     kafka: Mapping[str, str] = field(repr=False)
     """Options of Spark's source."""

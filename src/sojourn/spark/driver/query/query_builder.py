@@ -78,7 +78,6 @@ class QueryBuilder:
         return lost_records([self._position(query, earliest) for query in queries], earliest)
 
     def skip(self, lost: Iterable[LostRecords]) -> None:
-        """Move all queries past the lost records."""
         ends: dict[str, dict[int, int]] = {}
         for each in lost:
             ends.setdefault(each.topic, {})[each.partition] = each.end

@@ -18,11 +18,12 @@ from sojourn.spark.driver.load.producer import LoadProcess
 from sojourn.spark.driver.load.samples import load_sources
 from sojourn.spark.driver.nodes.node_health import node_notices
 from sojourn.spark.driver.run.processes import RunProcesses, start_processes
-from sojourn.spark.driver.run.queries import Queries, start_queries
+from sojourn.spark.driver.run.queries import start_queries
 from sojourn.spark.driver.run.run_kafka import RunKafka, open_kafka
 from sojourn.spark.driver.run.run_state import RunState, open_state
 from sojourn.spark.driver.run.start_request import StartRequest
 from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.driver.supervisor import QuerySupervisor
 from sojourn.spark.wire.counters import PartTally
 
 __all__ = ["ApplicationRun", "start_application"]
@@ -35,13 +36,12 @@ _OWN_BROKER = "own broker"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationRun:
-    """The processes and queries of a running application, with its counters."""
-
     layout: Layout
     state: Checkpoints
     kafka: RunKafka
     processes: RunProcesses
-    queries: Queries
+    supervisor: QuerySupervisor
+    """Restarts queries that fail."""
     pulls: Pulls
     batches: Batches
     node_cpu: NodeCpu = field(default_factory=NodeCpu)
@@ -63,7 +63,6 @@ class ApplicationRun:
         )
 
     def health(self) -> Health:
-        """Return the failures so far, and the current status of parts and nodes."""
         states, parts = dict(self.pulls.states), dict(self.pulls.parts)
         inner, own, offsets = self.layout.inner_topics, self.kafka.own, self.pulls.offsets
         cluster, nodes = self.processes.nodes, self._nodes()
@@ -100,7 +99,7 @@ class ApplicationRun:
     def _restarts(self) -> Mapping[str, int]:
         own = self.kafka.own
         watch = {} if own is None else {_OWN_BROKER: own.restarts}
-        return self.queries.supervisor.restarts | watch
+        return self.supervisor.restarts | watch
 
     def _nodes(self) -> tuple[NodeHealth, ...]:
         if (nodes := self.processes.nodes) is None:
@@ -123,13 +122,13 @@ class ApplicationRun:
             slots=self.processes.slots,
             needed=sum(self.layout.slots(offsets.numbers).values()),
         )
-        pulls, queries = self.pulls, self.queries
+        pulls, supervisor = self.pulls, self.supervisor
         return (
             *pulls.clocks.texts(),
             *pulls.held_up(),
-            *queries.disk.notices,
+            *supervisor.disk.notices,
             *pulls.reading.notices,
-            *queries.supervisor.notices,
+            *supervisor.notices,
             *told,
         )
 
@@ -142,16 +141,16 @@ def start_application(request: StartRequest, stack: ExitStack) -> ApplicationRun
     state = open_state(request, stack)
     kafka = open_kafka(request, state, stack)
     processes = start_processes(request, state, kafka, stack)
-    queries = start_queries(request, state, kafka, processes, stack)
+    supervisor, starting = start_queries(request, state, kafka, processes, stack)
     early = _await_relays(request, state, kafka, processes)
-    pulls = _begin_counting(request, kafka, queries, early, stack)
+    pulls = _begin_counting(request, kafka, starting, early, stack)
     _send_load(request, kafka, stack)
     return ApplicationRun(
         layout=request.layout,
         state=state.checkpoints,
         kafka=kafka,
         processes=processes,
-        queries=queries,
+        supervisor=supervisor,
         pulls=pulls,
         batches=Batches(
             layout=request.layout,
@@ -191,7 +190,7 @@ def _await_relays(
 def _begin_counting(
     request: StartRequest,
     kafka: RunKafka,
-    queries: Queries,
+    starting: dict[str, dict[str, dict[int, int]]],
     early: dict[str, list[PartTally]],
     stack: ExitStack,
 ) -> Pulls:
@@ -204,7 +203,7 @@ def _begin_counting(
         name: {topic: ends[topic] for topic in layout.writes(name).values()}
         for name in layout.natives
     }
-    pulls = Pulls(layout, offsets, queries.starting, written, began_s)
+    pulls = Pulls(layout, offsets, starting, written, began_s)
     pulls.begin(early, ends)
     return pulls
 

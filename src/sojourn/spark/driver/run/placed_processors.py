@@ -43,7 +43,6 @@ class PlacedProcessors:
 
     @property
     def plan(self) -> Plan:
-        """The plan of the start, or the one applied last."""
         return self._plan
 
     @property
@@ -58,11 +57,6 @@ class PlacedProcessors:
         """The current nodes without those that are given back."""
         plan = self._plan.nodes
         return self.nodes if plan is None else plan.staying(self.nodes)
-
-    @property
-    def functions(self) -> Collection[str]:
-        """The operators whose processors run on nodes."""
-        return self._functions
 
     def use(self, nodes: Callable[[], Sequence[Node]]) -> None:
         """Start the processors on the current *nodes* of a cluster."""
@@ -87,11 +81,9 @@ class PlacedProcessors:
         return Cost(changed=changed)
 
     def running(self) -> dict[str, int]:
-        """Return the number of running processors, by operator."""
         return {name: self._controller.running(name) for name in self._functions}
 
     def placed(self) -> dict[str, Mapping[str, int]]:
-        """Return the number of running processors, by operator and node."""
         return {name: self._controller.placed(name) for name in self._functions}
 
     def wanted_and_running(self) -> tuple[Mapping[str, int], Mapping[str, int]]:

@@ -38,8 +38,6 @@ _MOST_FOLDER = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProcesses:
-    """The processes of a run."""
-
     controller: Controller
     hosts: Mapping[str, HostSettings]
     placed: PlacedProcessors

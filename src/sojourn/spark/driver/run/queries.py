@@ -2,7 +2,6 @@
 
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -24,19 +23,7 @@ from sojourn.spark.driver.run.run_state import RunState
 from sojourn.spark.driver.run.start_request import RunEnd, StartRequest
 from sojourn.spark.driver.supervisor import QuerySupervisor
 
-__all__ = ["Queries", "start_queries"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queries:
-    """The queries of a run."""
-
-    supervisor: QuerySupervisor
-    """Restarts queries that fail."""
-    starting: dict[str, dict[str, dict[int, int]]]
-    """The first offsets, by query, topic and partition."""
-    disk: DiskWatch
-    """Watches the disks that queries write to."""
+__all__ = ["start_queries"]
 
 
 def start_queries(
@@ -45,8 +32,11 @@ def start_queries(
     kafka: RunKafka,
     processes: RunProcesses,
     stack: ExitStack,
-) -> Queries:
-    """Start all queries, which end with *stack*; from then on there is a state to resume."""
+) -> tuple[QuerySupervisor, dict[str, dict[str, dict[int, int]]]]:
+    """Start all queries, which end with *stack*; from then on there is a state to resume.
+
+    Return their supervisor, and the first offsets by query, topic and partition.
+    """
     checkpoints, offsets, layout = state.checkpoints, kafka.offsets, request.layout
     session = processes.session
     builder = QueryBuilder(
@@ -65,7 +55,6 @@ def start_queries(
     _share_ends(request, kafka, processes, builder)
     _begin(request, kafka, builder)
     starting = builder.positions(offsets)
-    disk = DiskWatch(filter(None, (checkpoints.folder, checkpoints.shared)))
     supervisor = QuerySupervisor(
         processes.controller,
         processes.hosts,
@@ -81,7 +70,7 @@ def start_queries(
         batch=checkpoints.commits,
         failed=request.end.fail,
         broker=lambda: offsets.standing,
-        disk=disk,
+        disk=DiskWatch(filter(None, (checkpoints.folder, checkpoints.shared))),
         log=partial(_log, checkpoints.logs / "queries.log"),
     )
     stack.callback(supervisor.stop)
@@ -90,7 +79,7 @@ def start_queries(
     if topics := kafka.cluster.kept(layout.passing_topics):
         committed = partial(builder.committed, topics)
         stack.enter_context(Trimming(kafka.cluster.client(), committed))
-    return Queries(supervisor=supervisor, starting=starting, disk=disk)
+    return supervisor, starting
 
 
 def _share_ends(

@@ -27,8 +27,6 @@ _SIGNING_KEY, _KEY_BYTES = "signing-key", 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKafka:
-    """The brokers and topics of a run."""
-
     cluster: Cluster
     own: BrokerWatch | None
     """Restarts the run's own broker, if it has one."""

@@ -23,8 +23,6 @@ _LIKE_TEMPORARY = f"{_TEMPORARY}xxxxxxxx"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """The state of a run."""
-
     checkpoints: Checkpoints
     lock: int
     """An open file; processes that inherit it keep the state locked until they end."""

@@ -30,7 +30,6 @@ class RunEnd:
         self._stopping = threading.Event()
 
     def fail(self, reason: str) -> None:
-        """End the run with a failure."""
         self.failure = reason
         self._stopping.set()
 
@@ -44,15 +43,12 @@ class RunEnd:
         self.check()
 
     def check(self) -> None:
-        """Raise `ApplicationStopped` if the run has failed."""
         if self.failure:
             raise ApplicationStopped(self.failure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """The request to start an application."""
-
     layout: Layout
     settings: SparkSettings
     plan: Plan

@@ -56,7 +56,6 @@ class Checkpoints:
         return self.folder / "logs"
 
     def checkpoint(self, query: str) -> Path:
-        """Return the checkpoint folder of a query."""
         tasks = query in self.written_by_tasks
         folder = self.shared if tasks and self.shared is not None else self.folder
         return folder / "checkpoints" / query

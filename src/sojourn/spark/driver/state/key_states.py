@@ -27,8 +27,6 @@ __all__ = ["KeyState", "KeyStates", "StateSummary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyState:
-    """The state of one key."""
-
     key: str
     """The values of the key's columns, a JSON text."""
     values: dict[str, Any]
@@ -139,7 +137,6 @@ class KeyStates:
 
     @property
     def parts(self) -> list[str]:
-        """The parts with operators that keep states."""
         return sorted({self.part_of[operator] for operator in self.forms})
 
     @contextmanager

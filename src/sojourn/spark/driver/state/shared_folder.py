@@ -50,8 +50,6 @@ def written_by_tasks(layout: Layout) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """The shared folder of a state."""
-
     state: Path
     """The state folder."""
     given: Path | None = None
@@ -66,7 +64,6 @@ class SharedState:
 
     @property
     def folder(self) -> Path:
-        """The absolute path of the shared folder."""
         return (self.given or self.state / _WITHIN).absolute()
 
     def claim(self, queries: Sequence[str], before: str | None) -> None:

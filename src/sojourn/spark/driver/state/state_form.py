@@ -83,7 +83,9 @@ def state_forms(app: App) -> dict[str, StateForm]:
     return {
         name: StateForm(key=key_fields(operator.reads[0]), fields=operator.state, removed={})
         for name, operator in app.operators.items()
-        if isinstance(operator, PythonOperator) and operator.state is not None
+        if isinstance(operator, PythonOperator)
+        and operator.state is not None
+        and operator.reads[0].schema is not None
     }
 
 

@@ -69,8 +69,6 @@ _Decoded = TypeVar("_Decoded")
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """The result of an export or import."""
-
     operators: tuple[str, ...]
     entries: int
     """States, with reminders and expiry times."""
@@ -186,7 +184,6 @@ class StateBackup:
         return sum(1 for _ in self._all())
 
     def states(self, name: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the keys under a name, each with its state."""
         return ((key, state) for of, key, state in self._all() if of == name)
 
     def _all(self) -> Iterator[tuple[str, str, bytes]]:
