@@ -16,7 +16,7 @@ from sojourn.spark.driver.kafka.dead_letters import DeadLetters
 from sojourn.spark.driver.kafka.retry import retry_letters
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.native.frame import Address, own_session
-from sojourn.spark.driver.native.projection import project_read, project_written
+from sojourn.spark.driver.native.query import project_read, project_written
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine

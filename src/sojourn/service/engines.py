@@ -62,7 +62,7 @@ def query_plans(app: App, address: str) -> dict[str, str]:
     Raise `EngineError` if Spark or Java is missing.
     """
     with optional("plans of Spark need", "spark"):
-        module = import_module("sojourn.spark.driver.query_plans")
+        module = import_module("sojourn.spark.driver.query.query_builder")
     return cast("dict[str, str]", module.query_plans(app, address))
 
 

@@ -18,7 +18,7 @@ from sojourn.spark.driver.jvm.session import tasks_of
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.master import STREAMING
 from sojourn.spark.driver.native.frame import SESSION
-from sojourn.spark.driver.query.part_query import COLUMNS, through_host
+from sojourn.spark.driver.query.part_query import COLUMNS, PartQuery, through_host
 from sojourn.spark.driver.query.real_time import OPTIONS
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.state_lock import StateLock
@@ -104,14 +104,20 @@ class Stage:
             raise EngineError("the stage has no host; use it in a with statement")
         session = frame.sparkSession
         _check_rows(frame)
-        before, behind = self._layout.before(self._part), self._layout.behind(self._part)
-        _check_session(session, self.CONF if before or behind else STREAMING)
+        layout, part = self._layout, self._part
+        projections = layout.parts[part].projections
+        _check_session(session, self.CONF if projections else STREAMING)
         self._controller.tasks = partial(tasks_of, session)
-        route = self._layout.route(
-            self._part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={}, partitions={}
+        query = PartQuery(
+            route=layout.route(
+                part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={}, partitions={}
+            ),
+            host=layout.addresses(self._folder)[part],
+            before=layout.before(part),
+            behind=layout.behind(part),
+            batch_s=self._batch_s,
         )
-        host = self._layout.addresses(self._folder)[self._part]
-        return through_host(frame, host, route, self._batch_s, before=before, behind=behind)
+        return through_host(frame, query)
 
     def scale(self, operator: str, processors: int) -> None:
         """Set the number of an operator's processors; records are processed without a pause."""

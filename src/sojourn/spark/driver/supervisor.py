@@ -76,9 +76,9 @@ class QuerySupervisor:
         self.disk = DiskWatch(()) if disk is None else disk
         self._queries: dict[str, StreamingQuery] = {}
         self._without_room: dict[str, StreamingQuery] = {}  # failed because of a full disk
-        self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
+        self._hosts = {name: _Part(partial(self._launch, name)) for name in hosts}
         self._parts = {
-            name: _Part(self._starter(name), partial(batch, name)) for name in starts
+            name: _Part(partial(self._start, name), partial(batch, name)) for name in starts
         }
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -118,14 +118,11 @@ class QuerySupervisor:
             with suppress(Exception):  # Java may be gone, and the others must be stopped too
                 query.stop()
 
-    def _launcher(self, name: str) -> Callable[[], None]:
-        return lambda: self._controller.launch(self._wanted(name))
+    def _launch(self, name: str) -> None:
+        self._controller.launch(self._wanted(name))
 
-    def _starter(self, name: str) -> Callable[[], None]:
-        def start() -> None:
-            self._queries[name] = self._starts[name]()
-
-        return start
+    def _start(self, name: str) -> None:
+        self._queries[name] = self._starts[name]()
 
     def _run(self) -> None:
         failures = 0

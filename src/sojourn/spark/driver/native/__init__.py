@@ -1,7 +1,7 @@
 """Native operators: projections and aggregations that Spark runs itself, without a host.
 
 Projections next to functions are steps of the query of their part
-(`spark/driver/native/projection`). Native operators have no processors, so they cannot be
+(`spark/driver/native/query`). Native operators have no processors, so they cannot be
 scaled while they run: a projection has one task for each partition of its topic, an aggregation
 one more for each partition of its state. The first committed batch fixes the number of state
 partitions.

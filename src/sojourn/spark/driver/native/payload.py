@@ -89,19 +89,17 @@ def to_payload(schema: Schema) -> Column:
     return sql.to_json(sql.struct(*parts), _WRITING) if parts else sql.lit("{}")
 
 
-def _spelt(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields with their JSON types: map keys are strings, any value may be null."""
-    return tuple(replace(field, type=_json(field.type), nullable=True) for field in fields)
-
-
 def _json(kind: DataType) -> DataType:
+    """Return a type as it is in JSON: map keys are strings, any value may be null."""
     match kind:
         case Array(element):
             return Array(_json(element))
         case Map(_, value):
             return Map(_TEXT, _json(value))
         case Struct(fields):
-            return Struct(_spelt(fields))
+            return Struct(
+                tuple(replace(each, type=_json(each.type), nullable=True) for each in fields)
+            )
         case _:
             return kind
 

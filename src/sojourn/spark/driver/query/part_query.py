@@ -8,7 +8,7 @@ from pyspark.sql import functions as sql
 
 from sojourn.app.operator import NativeOperator
 from sojourn.spark.driver.native.frame import Address, own_session
-from sojourn.spark.driver.native.projection import REFUSED, project_read, project_written
+from sojourn.spark.driver.native.query import REFUSED, project_read, project_written
 from sojourn.spark.driver.query.real_time import read_topics
 from sojourn.spark.driver.query.transfer import transferred, without_end_rows
 from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
@@ -31,13 +31,13 @@ COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartQuery:
     route: Route
-    kafka: Mapping[str, str] = field(repr=False)
-    """Options of Spark's source."""
     host: HostAddress
     before: Mapping[str, NativeOperator] = field(default_factory=dict)
     """Projections before the functions, by the topic that each reads."""
     behind: Mapping[str, NativeOperator] = field(default_factory=dict)
     """Projections after the functions, by the topic that each writes."""
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options of Spark's source."""
     starting: str = "earliest"
     """Start offsets without a checkpoint, in Spark's format."""
     batch_s: float = 60.0
@@ -60,45 +60,27 @@ def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
     if part.records_per_transfer:
         most = part.records_per_transfer
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", most)
-    return through_host(
-        read_topics(spark, part.kafka, part.route.topics, part.starting),
-        part.host,
-        part.route,
-        part.batch_s,
-        before=part.before,
-        behind=part.behind,
-        ends=part.ends,
-        relays_tell_ends=part.relays_tell_ends,
-    )
+    source = read_topics(spark, part.kafka, part.route.topics, part.starting)
+    return through_host(source, part)
 
 
-def through_host(  # noqa: PLR0913 - most by name
-    source: DataFrame,
-    host: HostAddress,
-    route: Route,
-    batch_s: float,
-    *,
-    before: Mapping[str, NativeOperator],
-    behind: Mapping[str, NativeOperator],
-    ends: str = "",
-    relays_tell_ends: bool = False,
-) -> DataFrame:
+def through_host(source: DataFrame, part: PartQuery) -> DataFrame:
     """Return the rows that leave a part, given the rows that Spark reads from Kafka."""
-    columns = list(COLUMNS)
-    if before:
-        source = project_read(source, before, route.dead_letters)
+    route, columns = part.route, list(COLUMNS)
+    if part.before:
+        source = project_read(source, part.before, route.dead_letters)
         columns.append(REFUSED)
     # timestamps as integers: those of other producers may exceed the range of datetime
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
-    rows = transferred(source, sql.struct(*columns, moment), ends)
-    told = ends if relays_tell_ends else ""
-    left = rows.mapInArrow(relay(host, route, batch_s, told), OUTPUT)
+    rows = transferred(source, sql.struct(*columns, moment), part.ends)
+    told = part.ends if part.relays_tell_ends else ""
+    left = rows.mapInArrow(relay(part.host, route, part.batch_s, told), OUTPUT)
     if told:
         left = without_end_rows(left)
     letters = Address(
         writes="", dead_letters=route.dead_letters, most_bytes=route.most_bytes, inner=True
     )
-    return project_written(left, behind, letters)
+    return project_written(left, part.behind, letters)
 
 
 def deduplicated_frame(spark: SparkSession, sink: Deduplication) -> DataFrame:

@@ -1,15 +1,23 @@
-"""The queries of an application: their topics, their start offsets, and their start."""
+"""The queries of an application: topics, start offsets, start, and the plans of Spark."""
 
 import json
+import re
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sojourn.app.application import App
 from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
+from sojourn.spark.driver.jvm.jars import resolve_jars
+from sojourn.spark.driver.jvm.java import find_java
+from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.lost_records import LostRecords, lost_records
 from sojourn.spark.driver.kafka.offsets import Offsets
@@ -25,7 +33,12 @@ from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
-__all__ = ["QueryBuilder", "StartQuery"]
+__all__ = ["QueryBuilder", "StartQuery", "query_plans"]
+
+# Planning needs an address, but connects to no broker.
+_NOWHERE = "localhost:9092"
+# Added by `sojourn.spark.driver.query.transfer`.
+_PADDING = re.compile("0x0{100,}")
 
 StartQuery = Callable[[], StreamingQuery]
 """Starts or restarts a query."""
@@ -163,7 +176,7 @@ class QueryBuilder:
             host=self.hosts[name],
             before=layout.before(name),
             behind=layout.behind(name),
-            starting=_as_spark(starting),
+            starting=json.dumps(starting),
             batch_s=settings.batch_s,
             records_per_transfer=min(filter(None, told), default=None),
             ends=self.ends,
@@ -186,7 +199,7 @@ class QueryBuilder:
             ),
             kafka=self.cluster.for_spark,
             partitions=STATE_PARTITIONS,
-            starting=_as_spark(starting),
+            starting=json.dumps(starting),
         )
 
     def _deduplication(self, query: str, sink: Sink, earliest: Positions) -> Deduplication:
@@ -207,7 +220,7 @@ class QueryBuilder:
             checkpoint=self.state.checkpoint(query),
             clients=self.cluster.for_clients,
             spark=self.cluster.for_spark,
-            starting=_as_spark(self._position(query, earliest)),
+            starting=json.dumps(self._position(query, earliest)),
             kept_batches=self.settings.kept_batches,
             ends=self.ends,
         )
@@ -218,8 +231,34 @@ class QueryBuilder:
         return frozenset(marked(topic, mark) for topic, mark in self.marks.items())
 
 
-def _as_spark(positions: Positions) -> str:
-    """Return offsets in the JSON format of Spark's Kafka source."""
-    return json.dumps(
-        {topic: {str(p): n for p, n in parts.items()} for topic, parts in positions.items()}
-    )
+def query_plans(app: App, address: str) -> dict[str, str]:
+    """Return the physical plans of queries by name: of parts, and of Spark's own operators.
+
+    None of them is started. Raise `EngineError` if there is no Java.
+    """
+    find_java()
+    app.check()
+    layout = Layout(app, address)
+    with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
+        log = Path(folder) / "spark.log"
+        session = new_session(app.name, jars=resolve_jars(), slots=1, log=log)
+        try:
+            builder = QueryBuilder(
+                layout=layout,
+                settings=SparkSettings(),
+                cluster=Cluster(_NOWHERE),
+                state=Checkpoints(Path(folder)),
+                session=session,
+                hosts=layout.addresses(Path(folder)),
+                marks={},
+                partitions=dict.fromkeys(layout.topics, 1),
+            )
+            spark: Any = session.sparkContext._jvm  # noqa: SLF001
+            told = spark.PythonSQLUtils.explainString
+            plans = {
+                name: told(builder.frame(name, {})()._jdf.queryExecution(), "simple")  # noqa: SLF001
+                for name in layout.queries
+            }
+        finally:
+            end_session(session)
+    return {name: _PADDING.sub("0x00…", plan).strip() for name, plan in plans.items()}
