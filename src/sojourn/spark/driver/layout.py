@@ -248,21 +248,16 @@ class Layout:
             signing_key=signing_key,
         )
 
-    def spread(self, native: str, partitions: Mapping[str, int]) -> int:
-        """Return the partitions of a projection's output if readers drop duplicates, else 0."""
-        operator = self.natives[native]
-        name = operator.stream.name
-        if operator.kind != "project" or name not in self._deduplicated_streams:
-            return 0
-        return partitions[self.app.topic(name)]
-
     @property
-    def signs_in_spark(self) -> bool:
-        """Whether queries of Spark's own must sign the input offsets of their records."""
-        natives = self.natives.values()
-        return any(
-            each.kind == "project" and each.stream.name in self._deduplicated_streams
-            for each in natives
+    def signing_projections(self) -> frozenset[str]:
+        """The queries of Spark's own that sign the input offsets of their records.
+
+        Readers drop the duplicates that they write.
+        """
+        return frozenset(
+            name
+            for name, each in self.natives.items()
+            if each.kind == "project" and each.stream.name in self._deduplicated_streams
         )
 
     @property

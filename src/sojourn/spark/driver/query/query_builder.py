@@ -187,15 +187,16 @@ class QueryBuilder:
         layout, settings = self.layout, self.settings
         operator = layout.natives[name]
         reads = layout.app.topic(operator.reads[0].name)
+        writes = layout.app.topic(operator.stream.name)
         return NativeQuery(
             operator=operator,
             reads=reads,
             address=Address(
-                writes=layout.app.topic(operator.stream.name),
+                writes=writes,
                 dead_letters=layout.dead_letters,
                 most_bytes=settings.most_bytes,
                 mark=self.marks.get(reads, ""),
-                partitions=layout.spread(name, self.partitions),
+                partitions=self.partitions[writes] if name in layout.signing_projections else 0,
             ),
             kafka=self.cluster.for_spark,
             partitions=STATE_PARTITIONS,

@@ -183,7 +183,7 @@ class _Start:
     def _session(self, stack: ExitStack) -> SparkSession:
         layout, folder = self.request.layout, self.folder
         # only if Spark itself signs: otherwise Python alone needs the key
-        key = executor_environment(self.kafka.signing_key) if layout.signs_in_spark else {}
+        key = executor_environment(self.kafka.signing_key) if layout.signing_projections else {}
         session = new_session(
             layout.app.name,
             jars=resolve_jars(),
