@@ -25,8 +25,6 @@ from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.driver.state.state_transfer import finish_import
 from sojourn.spark.wire.record import MOST_BYTES
 
-__all__ = ["Stage"]
-
 # Stands for the id of the Kafka cluster, which only the user's query knows.
 _CLUSTER = "of the query"
 # Steps that keep one row per offset and their order, or drop rows; all others mix them.

@@ -16,18 +16,9 @@ from sojourn.errors import EngineError
 from sojourn.spark.driver.counters import Pulls
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.state.checkpoints import Checkpoints, Positions
+from sojourn.spark.driver.state.batch_files import Positions
+from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.wire.headers import FOR
-
-__all__ = [
-    "Batches",
-    "WakeUp",
-    "end_early",
-    "end_in_time",
-    "patience_s",
-    "waits_for",
-    "wake_readers",
-]
 
 # Margin for a very busy machine, on top of the time for the records themselves.
 _SLACK_S = 120.0

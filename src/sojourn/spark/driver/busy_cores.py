@@ -9,8 +9,6 @@ from sojourn.measure.report import NodeReport
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.wire.counters import NodeState
 
-__all__ = ["CpuUsage", "NodeCpu"]
-
 
 class CpuUsage:
     """The cores that this process may use, and how many of them are busy."""

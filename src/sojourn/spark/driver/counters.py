@@ -22,8 +22,6 @@ from sojourn.spark.wire.counters import (
     Trace,
 )
 
-__all__ = ["Pulls"]
-
 # An upper bound for the time from topic to host; end offsets and hosts are not read at the
 # same moment, so some records always seem to be between them.
 _ON_ITS_WAY_S = 0.2

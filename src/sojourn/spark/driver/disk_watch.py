@@ -14,8 +14,6 @@ from uuid import uuid4
 
 from sojourn.files.private_files import FILE_MODE
 
-__all__ = ["DiskWatch", "has_room", "lacks_room"]
-
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # The size of the file that probes for room; files of a checkpoint have a few kilobytes.
 _PROBE_BYTES = 1 << 20

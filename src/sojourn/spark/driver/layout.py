@@ -18,8 +18,6 @@ from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import SOCKET, HostSettings, OperatorSettings
 
-__all__ = ["STATE_PARTITIONS", "Layout", "check_slots"]
-
 STATE_PARTITIONS = 1
 """State partitions of native aggregations; on one machine more would only occupy slots."""
 _LONGEST_SOCKET = 107

@@ -8,16 +8,6 @@ from pathlib import Path
 from sojourn.errors import BadFile, BadInput
 from sojourn.text import shown
 
-__all__ = [
-    "LOCAL",
-    "OWNED",
-    "STREAMING",
-    "TRANSFER_BYTES",
-    "Master",
-    "read_conf",
-    "read_pair",
-]
-
 LOCAL = "local"
 
 TRANSFER_BYTES = 8192

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-__all__ = ["Reading"]
-
 # Well above the gap between two batches, which takes about a second.
 _STALLED_S = 5.0
 # The last offsets of a partition may be transaction markers instead of records.

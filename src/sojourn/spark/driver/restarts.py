@@ -4,8 +4,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["NodeLosses", "Restarts"]
-
 _FIRST_S, _LONGEST_S = 0.1, 10.0
 
 # Spark removes a silent executor after 30 s, hosts drop an agent after 10 s. A batch may fail

@@ -14,8 +14,6 @@ from sojourn.spark.driver.master import LOCAL, Master, read_pair
 from sojourn.spark.wire.record import MOST_BYTES
 from sojourn.text import shown
 
-__all__ = ["SparkSettings", "read_client_options", "read_folder", "read_starting"]
-
 # The smallest limit of messages: room for the headers and the error of a dead letter.
 _FEWEST_BYTES = 20_000
 # Spark's own minimum in real-time mode.

@@ -24,8 +24,6 @@ from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.topology import Topology
 
-__all__ = ["SparkEngine", "launch"]
-
 # How long before the end of an interval hosts are asked for reports. They answer within a
 # millisecond, unless the machine is very busy.
 _LEAD_S = 0.25

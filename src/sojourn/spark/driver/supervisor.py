@@ -16,8 +16,6 @@ from sojourn.spark.driver.kafka.offsets import Standing
 from sojourn.spark.driver.restarts import NodeLosses, Restarts
 from sojourn.spark.wire.host_settings import HostSettings
 
-__all__ = ["QuerySupervisor"]
-
 _LOOK_S = 0.05
 # A broken connection to Java is replaced at the next call; if Java is gone, every call fails.
 _TRIES = 3

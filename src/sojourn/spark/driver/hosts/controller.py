@@ -44,8 +44,6 @@ from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.spark.wire.host_settings import HostSettings
 
-__all__ = ["Controller"]
-
 _CHUNK = 1 << 16
 _LOOK_S = 0.002
 # The limit and the interval of asking Spark about a stage that it may not know yet.

@@ -18,8 +18,6 @@ from sojourn.files.private_files import append_to, make_folder
 from sojourn.spark.wire.handshake import RunIdentity
 from sojourn.spark.wire.host_settings import SECRET, TOKEN, HostSettings
 
-__all__ = ["HostLauncher"]
-
 # The file with the key of hosts, in a private folder: other users can see arguments.
 _IDENTITY = "identity.pem"
 

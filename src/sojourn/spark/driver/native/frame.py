@@ -22,19 +22,6 @@ from sojourn.spark.driver.native.headers import (
 from sojourn.spark.driver.native.payload import at, from_payload, misfit, read, to_payload
 from sojourn.spark.wire.record import MOST_BYTES
 
-__all__ = [
-    "ERROR",
-    "SESSION",
-    "SOURCE",
-    "Address",
-    "addressed",
-    "fitting",
-    "misfits",
-    "own_session",
-    "read_stream",
-    "worked",
-]
-
 SESSION: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     # as in Python, the last of two equal keys of a map wins

@@ -31,22 +31,6 @@ from sojourn.spark.wire.headers import (
 )
 from sojourn.spark.wire.signed_inputs import SIGNATURE
 
-__all__ = [
-    "KAFKA",
-    "ORDER_MARGIN",
-    "blob",
-    "blob_headers",
-    "dead_letter_headers",
-    "executor_environment",
-    "input_headers",
-    "install_key",
-    "is_for",
-    "lineage_headers",
-    "position_headers",
-    "with_blobs",
-    "written",
-]
-
 KAFKA = ("value", "headers", "topic", "partition", "offset", "timestamp")
 """Columns of Kafka's source that identify a record.
 

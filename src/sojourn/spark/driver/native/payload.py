@@ -16,8 +16,6 @@ from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.schema import Schema
 
-__all__ = ["at", "from_payload", "has_value", "misfit", "read", "to_payload"]
-
 # Formats of timestamps to the microsecond, with and without a time zone.
 _INSTANT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 _LOCAL = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"

@@ -27,15 +27,6 @@ from sojourn.spark.driver.native.payload import at, has_value, to_payload
 from sojourn.spark.driver.native.schema import native_schema, schema_read
 from sojourn.spark.driver.query.real_time import read_topics
 
-__all__ = [
-    "REFUSED",
-    "NativeQuery",
-    "misfits_frame",
-    "native_frame",
-    "project_read",
-    "project_written",
-]
-
 REFUSED = "error"
 """Column with the reason why a projection could not read a row; otherwise null."""
 

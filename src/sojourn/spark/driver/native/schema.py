@@ -14,8 +14,6 @@ from sojourn.spark.driver.native.frame import own_session, read_stream, worked
 from sojourn.spark.driver.native.payload import at
 from sojourn.text import shown
 
-__all__ = ["native_schema", "same_kind", "schema_of", "schema_read"]
-
 # the columns of Kafka's source, to analyse expressions without a topic
 _TOPIC = (
     "cast(null as binary) key",

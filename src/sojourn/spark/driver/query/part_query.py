@@ -16,14 +16,6 @@ from sojourn.spark.task.relay import relay
 from sojourn.spark.task.rows import OUTPUT, SCHEMA, Route
 from sojourn.spark.wire.host_address import HostAddress
 
-__all__ = [
-    "COLUMNS",
-    "PartQuery",
-    "deduplicated_frame",
-    "part_frame",
-    "through_host",
-]
-
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 """Columns of Kafka's source that a relay passes on, apart from the timestamp."""
 

@@ -27,13 +27,12 @@ from sojourn.spark.driver.native.query import NativeQuery, misfits_frame, native
 from sojourn.spark.driver.query.part_query import PartQuery, deduplicated_frame, part_frame
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.settings import SparkSettings
-from sojourn.spark.driver.state.checkpoints import Checkpoints, Positions
+from sojourn.spark.driver.state.batch_files import Positions
+from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.task.deduplicate.new_records import Deduplication
 from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.signed_inputs import SignedInputs
-
-__all__ = ["QueryBuilder", "StartQuery", "query_plans"]
 
 # Planning needs an address, but connects to no broker.
 _NOWHERE = "localhost:9092"

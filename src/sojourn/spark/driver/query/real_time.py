@@ -6,8 +6,6 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["OPTIONS", "read_topics", "start_real_time"]
-
 OPTIONS: Mapping[str, str] = {
     # By default Spark commits a batch asynchronously, while the next one already runs. Cuts,
     # the state of hosts and draining all rely on a commit before the next batch begins.

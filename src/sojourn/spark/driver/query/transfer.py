@@ -22,8 +22,6 @@ from pyspark.sql import functions as sql
 
 from sojourn.spark.driver.master import TRANSFER_BYTES
 
-__all__ = ["KnownEnds", "transferred", "without_end_rows"]
-
 # The last offsets of a partition may be transaction markers, which are not records.
 _MARGIN = 8
 _SYSTEM = "java.lang.System"

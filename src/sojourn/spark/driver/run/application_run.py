@@ -26,8 +26,6 @@ from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.supervisor import QuerySupervisor
 from sojourn.spark.wire.counters import PartTally
 
-__all__ = ["ApplicationRun", "start_application"]
-
 _LOOK_S = 0.05
 
 # Cannot collide with the name of an operator, which has no spaces.

@@ -12,8 +12,6 @@ from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.topology import Topology
 
-__all__ = ["PlacedProcessors", "this_machine"]
-
 
 def this_machine() -> tuple[Node, ...]:
     """Return this machine, with the cores that this process may use."""

@@ -30,8 +30,6 @@ from sojourn.spark.driver.state.shared_folder import SharedFolder
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import HostSettings
 
-__all__ = ["RunProcesses", "start_processes"]
-
 # Paths of sockets must be short: Spark's are in our folder only if its own path is.
 _MOST_FOLDER = 60
 

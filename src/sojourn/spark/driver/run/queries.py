@@ -23,8 +23,6 @@ from sojourn.spark.driver.run.run_state import RunState
 from sojourn.spark.driver.run.start_request import RunEnd, StartRequest
 from sojourn.spark.driver.supervisor import QuerySupervisor
 
-__all__ = ["start_queries"]
-
 
 def start_queries(
     request: StartRequest,

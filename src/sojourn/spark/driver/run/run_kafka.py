@@ -18,8 +18,6 @@ from sojourn.spark.driver.layout import check_slots
 from sojourn.spark.driver.run.run_state import RunState
 from sojourn.spark.driver.run.start_request import StartRequest
 
-__all__ = ["RunKafka", "open_kafka", "signing_key"]
-
 # Partitions that are added later need more slots, and an unused slot costs nothing.
 _SPARE_SLOTS = 8
 _SIGNING_KEY, _KEY_BYTES = "signing-key", 32

@@ -14,8 +14,6 @@ from sojourn.spark.driver.state.shared_folder import SharedState, written_by_tas
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.driver.state.state_transfer import finish_import
 
-__all__ = ["RunState", "open_state", "temporary_folder"]
-
 # The prefix of temporary folders, and a name as long as theirs.
 _TEMPORARY = "sojourn-"
 _LIKE_TEMPORARY = f"{_TEMPORARY}xxxxxxxx"

@@ -10,8 +10,6 @@ from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.wire.handshake import RunIdentity
 
-__all__ = ["RunEnd", "StartRequest"]
-
 
 class RunEnd:
     """The end of a run, shared by the threads that may cause it and those that wait.

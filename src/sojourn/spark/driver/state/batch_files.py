@@ -10,8 +10,6 @@ from pathlib import Path
 
 from sojourn.files.durable_file import write_durably
 
-__all__ = ["Positions", "batch_numbers", "drop_torn_batches", "raise_offsets", "raised"]
-
 Positions = Mapping[str, Mapping[int, int]]
 """Offsets, by topic and partition."""
 

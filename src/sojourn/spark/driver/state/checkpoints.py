@@ -29,8 +29,6 @@ from sojourn.spark.driver.state.state_form import (
 from sojourn.spark.host.batch.checkpoint_id import CheckpointId
 from sojourn.spark.host.batch.cut_store import CutFiles
 
-__all__ = ["Checkpoints", "Positions"]
-
 _APPLICATION = "application.json"
 
 

@@ -22,8 +22,6 @@ from sojourn.spark.host.state.state_moment import StateMoment
 from sojourn.spark.processor.state_codec import StateCodec
 from sojourn.text import shown
 
-__all__ = ["KeyState", "KeyStates", "StateSummary"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyState:

@@ -27,8 +27,6 @@ from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.nodes.agent_start import Start
 from sojourn.spark.driver.nodes.executors import Executor, on_executor
 
-__all__ = ["SharedFolder", "SharedState", "answer_token", "written_by_tasks"]
-
 _MARK = "state-id"
 _WITHIN = "shared"
 _OTHER = "choose another with --shared-state"

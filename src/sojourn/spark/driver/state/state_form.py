@@ -14,8 +14,6 @@ from sojourn.app.schema import Schema, parse_fields
 from sojourn.app.state import StateFields, key_fields
 from sojourn.app.writing import writer
 
-__all__ = ["FORMAT", "StateForm", "differences", "form_of", "json_values", "state_forms"]
-
 FORMAT = 2
 """The format of all files in the folder: cuts, logs, stores. Raise it with any change."""
 _NOTHING: Mapping[str, Any] = {}

@@ -20,8 +20,6 @@ from sojourn.files.file_lock import FileLock
 from sojourn.files.file_system import require_local_disk
 from sojourn.files.private_files import claim_folder
 
-__all__ = ["StateLock"]
-
 _NAME = "engine.lock"
 _LOOK_S = 0.1
 

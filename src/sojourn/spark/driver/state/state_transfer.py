@@ -32,8 +32,6 @@ from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.state.expiry import expiry_of
 
-__all__ = ["StateBackup", "Transferred", "export_states", "finish_import", "import_states"]
-
 _PENDING = "import.states"
 _MAGIC = b"sojourn states 1\n"
 _FRAME = Struct("!II")  # the length of a piece, and its checksum
