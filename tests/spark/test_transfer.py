@@ -8,8 +8,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as sql
 
 from sojourn.spark.driver.jvm.session import end_session, new_session
-from sojourn.spark.driver.query.real_time import start_real_time
-from sojourn.spark.driver.query.transfer import KnownEnds, transferred, without_end_rows
+from sojourn.spark.driver.query.real_time import (
+    KnownEnds,
+    start_real_time,
+    transferred,
+    without_end_rows,
+)
 from sojourn.spark.task.rows import OUTPUT, SCHEMA, end_row
 
 pytestmark = pytest.mark.spark

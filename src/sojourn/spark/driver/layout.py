@@ -1,7 +1,8 @@
 """The layout of an application: its queries, topics and hosts, known before anything starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from sojourn.app.application import App
@@ -24,28 +25,30 @@ _LONGEST_SOCKET = 107
 _JOB = "sojourn.spark.processor.operator_job:of_application"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The assignment of streams to topics, and of operators to queries and hosts."""
 
     app: App
     address: str
     """The module or topology file from which hosts load the application."""
-    parts: Mapping[str, Part] = field(init=False)
-    part_of: Mapping[str, Part] = field(init=False)
-    """The part of each Python operator and each projection."""
-    _kafka: frozenset[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        parts = {part.name: part for part in parts_of(self.app)}
-        part_of = {
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        return {part.name: part for part in parts_of(self.app)}
+
+    @cached_property
+    def part_of(self) -> Mapping[str, Part]:
+        """The part of each Python operator and each projection."""
+        return {
             name: part
-            for part in parts.values()
+            for part in self.parts.values()
             for name in (*part.operators, *part.projections)
         }
-        object.__setattr__(self, "parts", parts)  # computed once; the record is frozen
-        object.__setattr__(self, "part_of", part_of)
-        object.__setattr__(self, "_kafka", streams_in_kafka(self.app))
+
+    @cached_property
+    def _kafka(self) -> frozenset[str]:
+        return streams_in_kafka(self.app)
 
     @property
     def file(self) -> Path | None:

@@ -22,7 +22,7 @@ STREAMING: Mapping[str, str] = {
     "spark.python.udf.pipelined.enabled": "true",
     # over TCP, delayed acknowledgements cost 40 ms for each hop
     "spark.python.unix.domain.socket.enabled": "true",
-    # the chunks that are sent to Python; see `sojourn.spark.driver.query.transfer`
+    # the chunks that are sent to Python; see `sojourn.spark.driver.query.real_time`
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(TRANSFER_BYTES),
     # Java writes to Python when its buffer is full. The padding of a record, its last column,

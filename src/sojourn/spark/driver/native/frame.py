@@ -32,14 +32,8 @@ SESSION: Mapping[str, str] = {
 # next to the columns of a stream, so with names that no stream uses
 SOURCE, ERROR = "sojourn-source", "sojourn-error"
 """Columns with the source record, and with the reason why it cannot be read."""
-_PARSED, _DEAD, _LETTER, _KEY, _PAYLOAD, _BLOBS = (
-    "sojourn-parsed",
-    "sojourn-dead",
-    "sojourn-letter",
-    "sojourn-key",
-    "sojourn-payload",
-    "sojourn-blobs",
-)
+_PARSED, _DEAD, _LETTER = "sojourn-parsed", "sojourn-dead", "sojourn-letter"
+_KEY, _PAYLOAD, _BLOBS = "sojourn-key", "sojourn-payload", "sojourn-blobs"
 # Room in a message for ids, times, an error and Kafka's overhead, next to payload and columns.
 _MARGIN_BYTES = 8_000
 _MOST_CUT_BYTES = 10_000

@@ -9,8 +9,11 @@ from pyspark.sql import functions as sql
 from sojourn.app.operator import NativeOperator
 from sojourn.spark.driver.native.frame import Address, own_session
 from sojourn.spark.driver.native.query import REFUSED, project_read, project_written
-from sojourn.spark.driver.query.real_time import read_topics
-from sojourn.spark.driver.query.transfer import transferred, without_end_rows
+from sojourn.spark.driver.query.real_time import (
+    read_topics,
+    transferred,
+    without_end_rows,
+)
 from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
 from sojourn.spark.task.relay import relay
 from sojourn.spark.task.rows import OUTPUT, SCHEMA, Route

@@ -36,7 +36,7 @@ from sojourn.spark.wire.signed_inputs import SignedInputs
 
 # Planning needs an address, but connects to no broker.
 _NOWHERE = "localhost:9092"
-# Added by `sojourn.spark.driver.query.transfer`.
+# Added by `sojourn.spark.driver.query.real_time`.
 _PADDING = re.compile("0x0{100,}")
 
 StartQuery = Callable[[], StreamingQuery]

@@ -16,7 +16,7 @@ from sojourn.spark.driver.disk_watch import DiskWatch
 from sojourn.spark.driver.kafka.lost_records import refuse_lost, told_lost
 from sojourn.spark.driver.kafka.trimming import Trimming
 from sojourn.spark.driver.query.query_builder import QueryBuilder, StartQuery
-from sojourn.spark.driver.query.transfer import KnownEnds
+from sojourn.spark.driver.query.real_time import KnownEnds
 from sojourn.spark.driver.run.processes import RunProcesses
 from sojourn.spark.driver.run.run_kafka import RunKafka
 from sojourn.spark.driver.run.run_state import RunState
