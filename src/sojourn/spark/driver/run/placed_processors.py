@@ -74,8 +74,11 @@ class PlacedProcessors:
                 raise EngineError(
                     f"{fixed[0]} runs inside Spark and cannot be scaled; leave it out"
                 )
-            # a host that is being restarted gets the new placement when it connects
-            self._place(plan)
+            before, self._plan = self._plan.placement, plan
+            for name in self._functions:
+                if plan.placement[name] != before.get(name):
+                    # a host that is being restarted gets it when it connects
+                    self._controller.place(name, self._told(plan.placement[name]))
         return Cost(changed=changed)
 
     def running(self) -> dict[str, int]:
@@ -101,13 +104,6 @@ class PlacedProcessors:
             for name, operator in host.operators.items()
         }
         return replace(host, operators=operators)
-
-    def _place(self, plan: Plan) -> None:
-        """Send the placement of operators for which it changes."""
-        before, self._plan = self._plan.placement, plan
-        for name in self._functions:
-            if plan.placement[name] != before.get(name):
-                self._controller.place(name, self._told(plan.placement[name]))
 
     def _told(self, on: Mapping[str, int]) -> dict[str, int]:
         """Return the placement to send to a host: on a cluster, none is on its own machine.

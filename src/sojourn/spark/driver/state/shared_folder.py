@@ -202,7 +202,7 @@ class SharedFolder:
         token = token_hex(16)
         try:
             write_new(asked, token.encode())
-            visit = _Visit(str(asked), str(answered), token)
+            visit = partial(answer_token, asked, answered, token)
             if said := on_executor(self._session, executor, visit, _PATIENCE_S, stopping):
                 return f"{where}: {said}"
             if not answered.exists():
@@ -215,18 +215,6 @@ class SharedFolder:
             asked.unlink(missing_ok=True)
             answered.unlink(missing_ok=True)
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Visit:
-    """The function that a task calls: pickled by the name of its class, not by its code."""
-
-    asked: str
-    answered: str
-    token: str
-
-    def __call__(self) -> str:
-        return answer_token(Path(self.asked), Path(self.answered), self.token)
 
 
 def answer_token(asked: Path, answered: Path, token: str) -> str:
