@@ -14,7 +14,7 @@ from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.state_folder import StateFolder
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.host.batch.cut import OpenRecord
-from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
+from sojourn.spark.task.sink_memory import SinkMemory
 from sojourn.spark.wire.record import Record
 from unit.history.test_history_file import RUN
 from unit.spark.host.word_count import WordCountHost

@@ -43,7 +43,7 @@ from sojourn.spark.wire.relay import Results, Row
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import LONGEST, SignedInputs
 
-__all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
+__all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "SparkRow", "end_row"]
 
 OUTPUT = (
     "topic string, partition int, key binary, value binary, "

@@ -13,7 +13,7 @@ from sojourn.spark.driver.native.frame import Address, own_session
 from sojourn.spark.driver.native.projection import REFUSED, project_read, project_written
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.query.transfer import transferred, without_end_rows
-from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
+from sojourn.spark.task.deduplication import Deduplication, new_alone
 from sojourn.spark.task.relay import relay
 from sojourn.spark.task.rows import OUTPUT, SCHEMA, Route
 from sojourn.spark.wire.host_address import HostAddress
@@ -133,7 +133,7 @@ def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQu
     """Start the query that copies records to *sink* and drops duplicates.
 
     Each partition of the stream is written to the partition of the sink with the same number,
-    so the tasks (`sojourn.spark.task.deduplicate`) work independently of each other.
+    so the tasks (`sojourn.spark.task.deduplication`) work independently of each other.
     """
     source = (
         spark.newSession()

@@ -24,7 +24,7 @@ from sojourn.spark.driver.query.part_query import (
 )
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.checkpoints import Checkpoints, Positions
-from sojourn.spark.task.deduplicate.new_records import Deduplication
+from sojourn.spark.task.deduplication import Deduplication
 from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.signed_inputs import SignedInputs

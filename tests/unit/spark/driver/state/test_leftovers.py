@@ -4,7 +4,7 @@ from sojourn.files.durable_file import write_durably
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.leftovers import remove_leftovers
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
+from sojourn.spark.task.sink_memory import SinkMemory
 
 
 def files(folder):
