@@ -20,10 +20,9 @@ import msgspec
 
 from sojourn.errors import EngineError
 from sojourn.files.log_rotation import LogRotation
-from sojourn.spark.agent.cores import core_use
 from sojourn.spark.agent.kafka_reach import KafkaBrokers, KafkaChecks
-from sojourn.spark.agent.memory import memory_here
 from sojourn.spark.agent.processes import LocalProcesses
+from sojourn.spark.agent.resources import core_use, memory_here
 from sojourn.spark.wire.agent import (
     AgentHello,
     AskClock,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadFile, BadInput
-from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.resources import core_use
 from sojourn.spark.driver.master import LOCAL, Master, read_pair
 from sojourn.spark.driver.state.folder_address import check_is_path
 from sojourn.spark.wire.record import MOST_BYTES
