@@ -46,9 +46,8 @@ with optional("sojourn.testing needs", "spark"):
     import msgspec
 
     from sojourn.spark.host.state.reminders import reminder_name
-    from sojourn.spark.processor.job import Lent
     from sojourn.spark.processor.operator_job import OperatorJob
-    from sojourn.spark.processor.processor import described
+    from sojourn.spark.processor.processor import Lent, described
     from sojourn.spark.processor.state_codec import StateCodec
     from sojourn.spark.wire.headers import child_identity
     from sojourn.spark.wire.processor import OutputRecord

@@ -16,7 +16,7 @@ from sojourn.app.reminder import Reminder, State, reminders_of
 from sojourn.app.state import key_fields, key_values
 from sojourn.app.stream import Stream
 from sojourn.errors import BadInput, BadRecord
-from sojourn.spark.processor.job import Lent
+from sojourn.spark.processor.processor import Lent
 from sojourn.spark.processor.state_codec import StateCodec
 from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Reminded, blobs_bytes

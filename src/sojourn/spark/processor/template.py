@@ -16,8 +16,7 @@ import msgspec
 
 from sojourn.app.codec.registry import outlast
 from sojourn.files.log_lines import StampedLines
-from sojourn.spark.processor.job import Job, load
-from sojourn.spark.processor.processor import described, run
+from sojourn.spark.processor.processor import Job, described, load, run
 from sojourn.spark.wire.frames import framed
 
 __all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
