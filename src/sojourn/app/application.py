@@ -1,14 +1,21 @@
 """An application: sources, operators and sinks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
 
+from sojourn.app.checks import (
+    check_flag,
+    check_function,
+    check_name,
+    check_samples,
+    check_set_up,
+    check_window,
+)
 from sojourn.app.codec import codec_of
-from sojourn.app.function import check_function, check_samples, check_set_up
 from sojourn.app.graph import check_graph
-from sojourn.app.names import check_name, check_window
-from sojourn.app.native import native_operator, with_durable
+from sojourn.app.native import native_operator
 from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, PythonOperator
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
@@ -276,7 +283,8 @@ class App:
         """
         read = self._native(name, reads)
         made = native_operator(name, read, columns, emits, settings)
-        return self._add(with_durable(made, durable))
+        check_flag(f"operators.{name}.durable", durable)
+        return self._add(replace(made, emits=(replace(made.stream, durable=durable),)))
 
     def aggregate(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sojourn.app.names import check_name
+from sojourn.app.checks import check_flag, check_name
 from sojourn.app.operator import AppOperator
 from sojourn.app.schema import Schema, parse_schema
 from sojourn.app.stream import Avro, Stream
@@ -38,9 +38,7 @@ class Streams:
     ) -> Stream:
         """Create a stream without adding it."""
         self.check_free(place, name)
-        if not isinstance(durable, bool):
-            problem = f"{shown(durable)} is neither True nor False"
-            raise BadApplication(f"{place}.{name}.durable", problem, "write True or False")
+        durable = check_flag(f"{place}.{name}.durable", durable)
         if form is not None and not isinstance(form, Avro):
             problem = f"{shown(form)} is not a format"
             way_out = "write sj.Avro(…), or leave it out for JSON"
