@@ -86,35 +86,18 @@ class App:
         self._required: dict[str, str] = {}
         self._samples: dict[str, Samples] = {}
 
-    @property
-    def streams(self) -> Mapping[str, Stream]:
+        self.streams: Mapping[str, Stream] = MappingProxyType(self._streams.named)
         """All streams by name."""
-        return MappingProxyType(self._streams.named)
-
-    @property
-    def sources(self) -> Mapping[str, Stream]:
+        self.sources: Mapping[str, Stream] = MappingProxyType(self._streams.sources)
         """The streams that enter from outside."""
-        return MappingProxyType(self._streams.sources)
-
-    @property
-    def operators(self) -> Mapping[str, AppOperator]:
+        self.operators: Mapping[str, AppOperator] = MappingProxyType(self._operators)
         """All operators by name."""
-        return MappingProxyType(self._operators)
-
-    @property
-    def sinks(self) -> Mapping[str, Sink]:
+        self.sinks: Mapping[str, Sink] = MappingProxyType(self._sinks)
         """The sinks by name."""
-        return MappingProxyType(self._sinks)
-
-    @property
-    def samples(self) -> Mapping[str, Samples]:
+        self.samples: Mapping[str, Samples] = MappingProxyType(self._samples)
         """The generators of sample records, by source."""
-        return MappingProxyType(self._samples)
-
-    @property
-    def required_topics(self) -> Mapping[str, str]:
+        self.required_topics: Mapping[str, str] = MappingProxyType(self._required)
         """The topics that must exist before the application starts, by source."""
-        return MappingProxyType(self._required)
 
     def topic(self, stream: str) -> str:
         """Return the Kafka topic of a stream or a sink.

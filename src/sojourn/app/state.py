@@ -110,7 +110,7 @@ def check_keys(place: str, reads: Sequence[Stream]) -> None:
             )
             way_out = f"write {stream.name}.by(…)"
             raise BadApplication(f"{place}.reads", problem, way_out)
-        kinds.append(_key_types(stream))
+        kinds.append([str(field.type) for field in key_fields(stream)])
     if any(kind != kinds[0] for kind in kinds):
         told = [f"{s.name} by {', '.join(kind)}" for s, kind in zip(reads, kinds, strict=True)]
         problem = f"keys are of different types: {'; '.join(told)}"
@@ -173,13 +173,3 @@ def _key_parts(fields: Sequence[Field], text: str) -> list[object]:
     else:
         raise ValueError("it is not an object with these columns")
     return [key_of_json(field)(part) for field, part in zip(fields, values, strict=True)]
-
-
-def _key_types(stream: Stream) -> tuple[str, ...]:
-    if stream.schema is None:
-        return ("unknown",) * len(stream.key)
-    types = {field.name: field.type for field in stream.schema.fields}
-    return tuple(
-        kind.name if isinstance(kind := types[column], Atom) else str(kind)
-        for column in stream.key
-    )

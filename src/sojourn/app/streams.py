@@ -86,14 +86,14 @@ class Streams:
         durable: object = False,
     ) -> tuple[Stream, ...]:
         """Return the streams in `emits=`, new or existing, after checking them."""
-        if durable is not False and (emits is None or isinstance(emits, _OWN_FORMAT)):
-            problem = "durable= is for the one stream that emits= gives the columns of"
-            way_out = "give it to app.stream instead, and name that stream in emits="
-            raise BadApplication(place, problem, way_out)
-        if form is not None and (emits is None or isinstance(emits, _OWN_FORMAT)):
-            problem = "format= is for the one stream that emits= gives the columns of"
-            way_out = "give it to app.stream instead, and name that stream in emits="
-            raise BadApplication(place, problem, way_out)
+        for setting, is_given in (
+            ("durable", durable is not False),
+            ("format", form is not None),
+        ):
+            if is_given and (emits is None or isinstance(emits, _OWN_FORMAT)):
+                problem = f"{setting}= is for the one stream that emits= gives the columns of"
+                way_out = "give it to app.stream instead, and name that stream in emits="
+                raise BadApplication(place, problem, way_out)
         if emits is None:
             return ()
         if isinstance(emits, Stream | AppOperator):

@@ -74,12 +74,10 @@ class AvroCodec:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The required fields of the schema for which there is no column."""
         required = (field["name"] for field in self._avro["fields"] if is_required(field))
         return tuple(name for name in required if name not in self._names)
 
     def encode(self, record: tuple[object, ...]) -> Payload:
-        """Encode *record* for Kafka, or raise a `BadRecord` that names the column."""
         named: dict[str, Any] = {}
         body = BytesIO()
         body.write(self._head)
@@ -101,7 +99,6 @@ class AvroCodec:
     def decode(
         self, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
     ) -> tuple[Any, ...]:
-        """Decode *body* into a record, or raise a `BadRecord` with the reason."""
         del binaries
         written = self._avro if self._registry is None else self._writers_schema(body)
         content = BytesIO(body[len(self._head) :])
@@ -125,7 +122,6 @@ class AvroCodec:
         return record
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return the values of *columns* as JSON; None if *body* cannot be decoded."""
         try:
             named = dict(zip(self._names, self.decode(body), strict=True))
             return json.dumps([self._key_parts[column](named[column]) for column in columns])

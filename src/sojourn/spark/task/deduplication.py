@@ -20,7 +20,7 @@ from sojourn.files.private_files import make_folder, write_new
 from sojourn.spark.task.rows import SCHEMA, SparkRow
 from sojourn.spark.task.sink_memory import SavedMemory, SinkMemory
 from sojourn.spark.task.sink_topic import SinkTopic
-from sojourn.spark.wire.headers import ID, identity_of, is_retry, marked, root_of
+from sojourn.spark.wire.headers import ID, ROOT, id_in, is_retry, marked
 from sojourn.spark.wire.repetitions import Memory, Repetitions
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
@@ -133,7 +133,7 @@ class Passage:
                 yield from self._new(row)
 
     def _new(self, row: SparkRow) -> Iterator[SparkRow]:
-        identity, given = identity_of(row["headers"]), True
+        identity, given = id_in(row["headers"], ID), True
         if identity is None:
             # from a producer, or an aggregation of Spark's own
             if not self._rules.mark:
@@ -143,7 +143,7 @@ class Passage:
             identity, given = f"{topic}/{row['partition']}/{row['offset']}", False
             named = {"key": ID, "value": identity.encode()}
             row = {**row, "headers": [*(row["headers"] or ()), named]}
-        root = root_of(row["headers"]) or identity
+        root = id_in(row["headers"], ROOT) or identity
         arrived = self._rules.inputs.provenance(identity, root, row["headers"], given=given)
         if arrived is None or self._repetitions.is_new(arrived):
             if identity in self._ahead:  # an earlier attempt has written it to the sink

@@ -13,7 +13,7 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from sojourn.errors import EngineError
-from sojourn.spark.wire.headers import identity_of
+from sojourn.spark.wire.headers import ID, id_in
 
 __all__ = ["SinkTopic"]
 
@@ -114,4 +114,4 @@ def _found(
 
 def _identity(message: Message) -> str | None:
     told = cast("list[tuple[str, bytes]]", message.headers() or [])
-    return identity_of([{"key": name, "value": value} for name, value in told])
+    return id_in([{"key": name, "value": value} for name, value in told], ID)

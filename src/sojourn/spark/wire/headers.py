@@ -35,11 +35,10 @@ __all__ = [
     "Lineage",
     "addressee",
     "child_identity",
-    "identity_of",
+    "id_in",
     "is_retry",
     "lineage_of",
     "marked",
-    "root_of",
 ]
 
 ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
@@ -185,17 +184,11 @@ def marked(topic: str, mark: str) -> str:
     return f"{topic}@{mark}" if mark else topic
 
 
-def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """Return the id of the record in headers, as Spark has them; None without one."""
-    return _told(headers, ID)
+def id_in(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:
+    """Return the id in the header *name*, `ID` or `ROOT`, of headers as Spark has them.
 
-
-def root_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """Return the id of the root in headers, as Spark has them; None without one."""
-    return _told(headers, ROOT)
-
-
-def _told(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:
+    None if there is none.
+    """
     for header in headers or ():
         if header["key"] == name and header["value"]:
             return bytes(header["value"]).decode(errors="replace")
