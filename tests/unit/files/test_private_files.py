@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.errors import BadFile
-from sojourn.files.log_rotation import LogRotation
+from sojourn.files.logs import LogRotation
 from sojourn.files.private_files import append_to, claim_folder, make_folder
 from sojourn.history import HistoryFile
 from sojourn.service.last_allocation import LastAllocation

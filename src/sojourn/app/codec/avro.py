@@ -16,7 +16,7 @@ from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from sojourn.app.codec.avro_type import LOGICAL, AvroType, field_writers, is_required, reader
 from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.codec.json import HALF_A_LETTER, is_text
-from sojourn.app.codec.registry import Registry
+from sojourn.app.codec.schema_registry import Registry
 from sojourn.app.datatype import Struct
 from sojourn.app.schema import Schema
 from sojourn.app.stream import Avro
@@ -38,7 +38,7 @@ class AvroCodec:
 
     It caches up to *most_unknown* ids that the registry does not know. Decoding raises
     `RegistryAway` while the registry does not answer: retry with
-    `sojourn.app.codec.registry.outlast`.
+    `sojourn.app.codec.schema_registry.outlast`.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from sojourn.errors import EngineError
-from sojourn.files.log_rotation import LogRotation
+from sojourn.files.logs import LogRotation
 from sojourn.spark.agent.kafka_reach import KafkaBrokers, KafkaChecks
 from sojourn.spark.agent.processes import LocalProcesses
 from sojourn.spark.agent.resources import core_use, memory_here

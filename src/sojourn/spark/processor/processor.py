@@ -13,7 +13,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from sojourn.app.codec.registry import outlast
+from sojourn.app.codec.schema_registry import outlast
 from sojourn.errors import BadInput, RegistryAway
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.processor import (

@@ -14,8 +14,8 @@ import sys
 
 import msgspec
 
-from sojourn.app.codec.registry import outlast
-from sojourn.files.log_lines import StampedLines
+from sojourn.app.codec.schema_registry import outlast
+from sojourn.files.logs import StampedLines
 from sojourn.spark.processor.processor import Job, described, load, run
 from sojourn.spark.wire.frames import framed
 

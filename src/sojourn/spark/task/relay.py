@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from sojourn.app.codec.registry import outlast
+from sojourn.app.codec.schema_registry import outlast
 from sojourn.errors import EngineError, RegistryAway
 from sojourn.spark.task.rows import SCHEMA, Route, Rows, end_row
 from sojourn.spark.wire.frames import Frames, framed

@@ -14,7 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from sojourn.errors import BadFile
-from sojourn.files.checked_file import RESTORE, read_checked, write_checked
+from sojourn.files.durable_file import RESTORE, read_checked, write_checked
 from sojourn.files.private_files import append_to
 from sojourn.spark.wire.repetitions import Memory
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.files.checked_file import write_checked
+from sojourn.files.durable_file import write_checked
 from sojourn.spark.task.deduplication import Claim, Deduplication, Passage
 from sojourn.spark.task.sink_memory import SinkMemory
 from sojourn.spark.wire.repetitions import Input
