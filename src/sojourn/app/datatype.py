@@ -70,8 +70,6 @@ class Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A list of values of one type."""
-
     element: "DataType"
 
     def __str__(self) -> str:

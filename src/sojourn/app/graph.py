@@ -10,7 +10,6 @@ __all__ = ["check_graph", "readers", "writers"]
 
 
 def check_graph(streams: Streams, operators: Mapping[str, AppOperator]) -> None:
-    """Raise `BadApplication` if a stream is unused, or no source leads to an operator."""
     sources = streams.sources
     if not sources:
         way_out = 'add one: app.source("lines", schema="line string")'
@@ -32,7 +31,6 @@ def check_graph(streams: Streams, operators: Mapping[str, AppOperator]) -> None:
 
 
 def readers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
-    """Return the names of the operators that read *stream*."""
     return [
         name
         for name, operator in operators.items()
@@ -41,7 +39,6 @@ def readers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
 
 
 def writers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
-    """Return the names of the operators that write *stream*."""
     return [
         name
         for name, operator in operators.items()
@@ -50,7 +47,6 @@ def writers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
 
 
 def _reached(sources: Iterable[str], operators: Mapping[str, AppOperator]) -> set[str]:
-    """Return the operators that records from *sources* can reach."""
     reached: set[str] = set()
     waiting = list(sources)
     while waiting:

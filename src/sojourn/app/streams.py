@@ -18,8 +18,6 @@ _OWN_FORMAT = (Stream, AppOperator, Mapping)
 
 @dataclass(slots=True)
 class Streams:
-    """The streams of one application."""
-
     owner: str
     """The name of the application."""
     named: dict[str, Stream] = field(default_factory=dict)

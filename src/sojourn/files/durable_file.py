@@ -80,7 +80,6 @@ def unsealed(content: bytes) -> bytes:
 
 
 def write_checked(path: Path, body: bytes) -> None:
-    """Replace the file at *path*; the new version is on disk when this returns."""
     write_durably(path, sealed(body))
 
 

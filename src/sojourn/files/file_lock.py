@@ -59,7 +59,6 @@ class FileLock:
         return os.pread(self.file, 200, 0).decode(errors="replace").strip()
 
     def release(self) -> None:
-        """Release the lock, if it is held."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -57,14 +57,12 @@ class StampedLines(io.TextIOBase):
         return "utf-8"
 
     def fileno(self) -> int:
-        """Return the file descriptor."""
         return self._descriptor
 
     def reconfigure(self, **_: object) -> None:
         """Accept and ignore settings, as user code may call this on its standard output."""
 
     def writable(self) -> bool:
-        """Return True."""
         return True
 
     def write(self, text: str, /) -> int:

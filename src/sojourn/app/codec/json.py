@@ -55,8 +55,6 @@ def decode(
 
 
 class JsonCodec:
-    """The codec of a stream in JSON."""
-
     lacking = ()
 
     def __init__(self, schema: Schema, stream: str = "record") -> None:

@@ -57,8 +57,6 @@ _decode = msgspec.msgpack.Decoder(ToAgent).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """The settings of an agent, as a JSON object."""
-
     executor: str
     """The id of the executor that it runs on."""
     hosts: Mapping[str, tuple[str, int]]
@@ -271,7 +269,6 @@ class _Operator:
             self.processes.let_go(number)
 
     async def close(self) -> None:
-        """End all processors and the template."""
         if self._opening is not None:
             self._opening.cancel()
         await self.processes.close()

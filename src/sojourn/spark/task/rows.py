@@ -253,7 +253,6 @@ def end_row(name: str, source: Partition, end: int) -> SparkRow:
 
 
 def _headers(record: Record) -> list[Header]:
-    """Return the headers of a result."""
     return [
         (ID, record.name.encode()),
         (ROOT, record.root.encode()),

@@ -36,8 +36,6 @@ _decoder = msgspec.msgpack.Decoder(SavedMemory)
 
 @dataclass(frozen=True, slots=True)
 class SinkMemory:
-    """The files of the deduplication state."""
-
     folder: Path
     kept: int = 0
     """Batches before the last commit whose files stay."""

@@ -37,7 +37,6 @@ class SinkTopic:
     clients: Mapping[str, str] = field(repr=False)
 
     def end(self, partition: int) -> int:
-        """Return the end offset of a partition."""
         with self._reader(partition) as reader:
             return _bounds(reader, self.name, partition)[1]
 

@@ -49,15 +49,11 @@ class Welcome(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Start(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Start a processor."""
-
     operator: str
     number: int
 
 
 class Assign(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Give records to a processor."""
-
     operator: str
     number: int
     assignment: Assignment

@@ -13,7 +13,6 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def framed(message: msgspec.Struct) -> bytes:
-    """Return *message* as a frame."""
     body = _encoder.encode(message)
     return _LENGTH.pack(len(body)) + body
 

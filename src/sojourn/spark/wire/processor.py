@@ -31,7 +31,6 @@ class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """The size of payload and binary columns."""
         blobs = self.blobs
         return len(self.payload) + (sum(map(len, blobs.values())) if blobs else 0)
 

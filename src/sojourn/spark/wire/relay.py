@@ -106,7 +106,6 @@ class DeadResult(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Its approximate size in memory."""
         return self.record.size_bytes + len(self.error) + len(self.traceback)
 
 
