@@ -53,8 +53,6 @@ with optional("sojourn.testing needs", "spark"):
     from sojourn.spark.wire.processor import OutputRecord
     from sojourn.spark.wire.record import Record, Reminded
 
-__all__ = ["AppHarness", "DeadLetter", "run"]
-
 
 def run(
     app: App, records: Mapping[str, Iterable[tuple[object, ...]]]

@@ -28,8 +28,6 @@ from sojourn.text import shown
 if TYPE_CHECKING:
     from sojourn.topology import Topology
 
-__all__ = ["App", "Columns", "Readable", "Samples"]
-
 Columns: TypeAlias = str | Schema
 """Columns as text in Spark's DDL, or a parsed schema."""
 
@@ -39,7 +37,7 @@ Readable: TypeAlias = Stream | AppOperator
 Samples: TypeAlias = Callable[[int], Iterable[tuple[object, ...]]]
 """Generates sample records of a source from a seed; the same seed gives the same records."""
 
-Added = TypeVar("Added", bound=AppOperator)
+_Added = TypeVar("_Added", bound=AppOperator)
 
 
 class App:
@@ -335,7 +333,7 @@ class App:
             raise BadApplication(f"{place}.reads", problem, way_out)
         return stream
 
-    def _add(self, operator: Added) -> Added:
+    def _add(self, operator: _Added) -> _Added:
         """Register *operator* and the streams it writes, after all checks have passed."""
         self._streams.named.update({stream.name: stream for stream in operator.emits})
         self._operators[operator.name] = operator

@@ -10,8 +10,6 @@ from sojourn.errors import BadApplication
 from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
 
-__all__ = ["as_topology"]
-
 
 def as_topology(
     app: App, rates: Mapping[str, float], measured: Mapping[str, Hints]

@@ -7,15 +7,6 @@ from collections.abc import Sequence
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 
-__all__ = [
-    "check_flag",
-    "check_function",
-    "check_name",
-    "check_samples",
-    "check_set_up",
-    "check_window",
-]
-
 # A Kafka topic is named after application and stream; Kafka allows these characters, and
 # limits the length.
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")

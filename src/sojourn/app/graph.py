@@ -6,8 +6,6 @@ from sojourn.app.operator import AppOperator
 from sojourn.app.streams import Streams
 from sojourn.errors import BadApplication
 
-__all__ = ["check_graph", "readers", "writers"]
-
 
 def check_graph(streams: Streams, operators: Mapping[str, AppOperator]) -> None:
     sources = streams.sources

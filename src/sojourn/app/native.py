@@ -10,8 +10,6 @@ from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.text import shown
 
-__all__ = ["native_operator"]
-
 
 def native_operator(
     name: str,

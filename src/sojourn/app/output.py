@@ -8,8 +8,6 @@ from sojourn.app.type_check import check_record, within
 from sojourn.errors import BadRecord
 from sojourn.text import shown
 
-__all__ = ["Checked", "Emitted", "output_of"]
-
 Emitted: TypeAlias = tuple[str, tuple[Any, ...]]
 """The name of a stream, and a record for it."""
 

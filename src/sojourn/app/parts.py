@@ -12,9 +12,6 @@ from sojourn.app.application import App
 from sojourn.app.graph import readers, writers
 from sojourn.app.operator import NativeOperator, PythonOperator
 
-__all__ = ["Part", "parts_of", "streams_in_kafka"]
-
-
 _Group = tuple[str, ...]
 """The functions of a part, by name."""
 

@@ -9,8 +9,6 @@ from sojourn.app.datatype import SYNONYMS, Array, Atom, DataType, Decimal, Field
 from sojourn.errors import BadSchema
 from sojourn.text import shown
 
-__all__ = ["Schema", "parse_fields", "parse_schema"]
-
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|\w+|[<>(),:]|.)", re.DOTALL)
 _TYPES = ", ".join(
     (*dict.fromkeys(SYNONYMS.values()), "decimal(p,s)", "array<…>", "map<…, …>", "struct<a: …>")

@@ -12,8 +12,6 @@ from sojourn.errors import BadApplication, BadTopology
 from sojourn.text import shown
 from sojourn.topology import check
 
-__all__ = ["PythonSettings", "Settings", "check_hints", "settings_of"]
-
 _LONGEST_TTL_S = 100 * 365 * 86400.0
 
 

@@ -15,16 +15,6 @@ from sojourn.app.writing import key_of_json
 from sojourn.errors import BadApplication, BadRecord, BadSchema
 from sojourn.text import shown
 
-__all__ = [
-    "DeclaredState",
-    "StateFields",
-    "check_keys",
-    "key_fields",
-    "key_of_message",
-    "key_values",
-    "state_fields",
-]
-
 DeclaredState: TypeAlias = str | Mapping[str, object]
 """Columns in Spark's DDL, or defaults by name; a pair is a type and a default."""
 

@@ -10,8 +10,6 @@ from sojourn.app.stream import Avro, Stream
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 
-__all__ = ["Streams"]
-
 # Values of emits= whose streams have formats of their own.
 _OWN_FORMAT = (Stream, AppOperator, Mapping)
 

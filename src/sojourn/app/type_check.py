@@ -18,17 +18,6 @@ from sojourn.app.schema import Schema
 from sojourn.errors import BadRecord
 from sojourn.text import shown
 
-__all__ = [
-    "FLOAT_MAX",
-    "Check",
-    "check_of",
-    "check_record",
-    "exact",
-    "misfit",
-    "plain_types",
-    "within",
-]
-
 Check: TypeAlias = Callable[[Any], None]
 
 FLOAT_MAX = (2 - 2**-23) * 2.0**127

@@ -21,8 +21,6 @@ from sojourn.errors import BadApplication
 if TYPE_CHECKING:
     from sojourn.topology import Arrival, Operator, Topology
 
-__all__ = ["Work", "entrances", "stand_in"]
-
 _SCHEMA = parse_schema("seed long")
 _SEED_BITS = 63
 # Service times are random: a long one must not exceed the time limit.

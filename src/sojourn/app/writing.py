@@ -16,8 +16,6 @@ from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.reading import reader
 from sojourn.app.type_check import exact, misfit, within
 
-__all__ = ["Writer", "key_of_json", "key_of_value", "writer"]
-
 Writer: TypeAlias = Callable[[Any], Any]
 
 _AS_IS = {

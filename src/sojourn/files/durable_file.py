@@ -13,16 +13,6 @@ from zlib import crc32
 from sojourn.errors import BadFile, DiskFull, EngineError
 from sojourn.files.private_files import FILE_MODE, make_folder, sync_folder
 
-__all__ = [
-    "RESTORE",
-    "read_checked",
-    "sealed",
-    "unsealed",
-    "unwritable",
-    "write_checked",
-    "write_durably",
-]
-
 RESTORE = "restore the state folder from a backup, or start without this state (--fresh)"
 """The remedy in errors about damaged files of the state."""
 

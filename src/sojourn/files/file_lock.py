@@ -7,8 +7,6 @@ from pathlib import Path
 from sojourn.errors import BadFile, EngineError
 from sojourn.files.private_files import FILE_MODE, make_folder
 
-__all__ = ["FileLock"]
-
 
 class FileLock:
     """A lock on the file at *path*, held by this process and those that inherit *file*.

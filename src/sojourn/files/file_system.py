@@ -5,8 +5,6 @@ from pathlib import Path
 
 from sojourn.errors import BadFile
 
-__all__ = ["file_system_of", "is_network_file_system", "require_local_disk"]
-
 _MOUNTS = Path("/proc/self/mountinfo")
 # Clients cache, and memory maps and locks need not be coherent between machines. Cluster file
 # systems on a shared disk (gfs2, ocfs2) keep both coherent. A folder of a virtual machine's

@@ -13,8 +13,6 @@ from typing import Self
 
 from sojourn.files.private_files import append_to
 
-__all__ = ["LogRotation", "StampedLines", "log", "stamp"]
-
 # Longer text is written without waiting for its newline.
 _LONGEST_LINE = 1 << 16
 

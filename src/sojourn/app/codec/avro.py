@@ -25,8 +25,6 @@ from sojourn.app.writing import key_of_value
 from sojourn.errors import BadRecord, BadSchema
 from sojourn.text import shown
 
-__all__ = ["AvroCodec"]
-
 _MAGIC, _HEAD_BYTES = 0, 5
 # An id that the registry does not know is cached for a while, so that not every record with it
 # causes a request.

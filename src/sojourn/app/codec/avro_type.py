@@ -9,8 +9,6 @@ from sojourn.app.type_check import exact, misfit, within
 from sojourn.errors import BadSchema
 from sojourn.text import shown
 
-__all__ = ["LOGICAL", "AvroType", "Convert", "Named", "field_writers", "is_required", "reader"]
-
 AvroType: TypeAlias = Any
 """A type in Avro, as parsed JSON: a name, a union, or a definition."""
 Named: TypeAlias = Mapping[str, AvroType]

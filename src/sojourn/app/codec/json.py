@@ -20,8 +20,6 @@ from sojourn.app.writing import Writer, key_of_json, writer
 from sojourn.errors import BadRecord
 from sojourn.text import shown
 
-__all__ = ["HALF_A_LETTER", "JsonCodec", "decode", "encode", "is_text"]
-
 HALF_A_LETTER = "has half a surrogate pair, which is not valid UTF-8; replace it"
 """The problem of text that cannot be encoded in UTF-8."""
 

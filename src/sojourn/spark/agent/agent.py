@@ -43,8 +43,6 @@ from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.handshake import HANDSHAKE_S, NAME, introduce, peer_context
 from sojourn.spark.wire.processor import FromProcessor
 
-__all__ = ["OWN_LOG", "Agent", "AgentSettings", "node_name"]
-
 OWN_LOG = "agent.log"
 """The log of the agent itself, in its working folder."""
 

@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["KafkaBrokers", "KafkaChecks", "kafka_problem"]
-
 _Found = TypeVar("_Found")
 
 # The timeout of a connection.

@@ -27,8 +27,6 @@ from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.processor import Assignment, FromProcessor, NotReady, Ready
 from sojourn.spark.wire.record import Record
 
-__all__ = ["LocalProcesses", "Watcher"]
-
 _CHUNK = 1 << 16
 # The template reports the exit status of a processor shortly after its connection broke.
 _LAST_WORDS_S = 0.5

@@ -11,16 +11,6 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-__all__ = [
-    "CoreUse",
-    "NodeMemory",
-    "busy_s",
-    "core_use",
-    "group_folders",
-    "limit_of",
-    "memory_here",
-]
-
 _GROUPS, _SYSTEM = Path("/sys/fs/cgroup"), Path("/proc")
 # Columns of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. The columns of
 # guests follow, and are included in the first two.

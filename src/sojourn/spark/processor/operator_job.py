@@ -21,8 +21,6 @@ from sojourn.spark.processor.state_codec import StateCodec
 from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Reminded, blobs_bytes
 
-__all__ = ["OperatorJob", "of_application"]
-
 _decode = msgspec.json.Decoder(Reminded).decode
 
 

@@ -27,8 +27,6 @@ from sojourn.spark.wire.processor import (
 )
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Job", "Lent", "described", "load", "run"]
-
 _CHUNK = 1 << 16
 # Results of several records are sent together if they are faster than this. Slower ones are
 # sent alone: each has its own time limit, and none waits for the next.

@@ -19,8 +19,6 @@ from sojourn.files.logs import StampedLines
 from sojourn.spark.processor.processor import Job, described, load, run
 from sojourn.spark.wire.frames import framed
 
-__all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
-
 # The interval of checks for ended processors, while there are no requests.
 _LOOK_S = 0.2
 _PR_SET_PDEATHSIG = 1

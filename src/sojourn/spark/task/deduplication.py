@@ -24,8 +24,6 @@ from sojourn.spark.wire.headers import ID, ROOT, id_in, is_retry, marked
 from sojourn.spark.wire.repetitions import Memory, Repetitions
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
-__all__ = ["Claim", "Deduplication", "Passage", "new_alone"]
-
 # In the checkpoint, because it is valid only for the offsets there.
 _MEMORY = "memory"
 _LOOK_S = 0.5

@@ -42,8 +42,6 @@ from sojourn.spark.wire.relay import Results, Row
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import LONGEST, SignedInputs
 
-__all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "SparkRow", "end_row"]
-
 OUTPUT = (
     "topic string, partition int, key binary, value binary, "
     "headers array<struct<key: string, value: binary>>"

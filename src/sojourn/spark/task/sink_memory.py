@@ -18,8 +18,6 @@ from sojourn.files.durable_file import RESTORE, read_checked, write_checked
 from sojourn.files.private_files import append_to
 from sojourn.spark.wire.repetitions import Memory
 
-__all__ = ["SavedMemory", "SinkMemory"]
-
 
 class SavedMemory(msgspec.Struct, array_like=True, frozen=True):
     """The deduplication state of a partition at an offset."""

@@ -15,8 +15,6 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from sojourn.errors import EngineError
 from sojourn.spark.wire.headers import ID, id_in
 
-__all__ = ["SinkTopic"]
-
 _ANSWER_S = 30.0
 _READER = {
     "group.id": "sojourn",

@@ -8,24 +8,6 @@ import msgspec
 
 from sojourn.spark.wire.processor import Assignment, Done, NotReady, Ready, Waits
 
-__all__ = [
-    "AgentHello",
-    "AskClock",
-    "Assign",
-    "CheckKafka",
-    "ClockIs",
-    "FromAgent",
-    "Kill",
-    "LetGo",
-    "ProcessorDied",
-    "ProcessorLost",
-    "Said",
-    "Start",
-    "ToAgent",
-    "Usage",
-    "Welcome",
-]
-
 
 class AgentHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The first message of an agent."""

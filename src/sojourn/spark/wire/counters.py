@@ -7,16 +7,6 @@ import msgspec
 
 from sojourn.measure.counters import ProcessorReport
 
-__all__ = [
-    "BIN_S",
-    "NodeState",
-    "OperatorState",
-    "OperatorTally",
-    "PartState",
-    "PartTally",
-    "Trace",
-]
-
 BIN_S = 0.2
 """The width of a bin of arrivals."""
 

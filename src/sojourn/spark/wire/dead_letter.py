@@ -19,20 +19,6 @@ from sojourn.spark.wire.headers import (
 from sojourn.spark.wire.record import message_bytes
 from sojourn.spark.wire.relay import DeadResult
 
-__all__ = [
-    "CUT",
-    "MOST_ERROR_BYTES",
-    "MOST_TRACEBACK_BYTES",
-    "OPERATOR",
-    "POSITION",
-    "RECORD",
-    "STREAM",
-    "TRACEBACK",
-    "TRIES",
-    "Letter",
-    "dead_letter",
-]
-
 OPERATOR, STREAM, RECORD = "sojourn-operator", "sojourn-stream", "sojourn-record"
 """The operator that failed, and the stream and id of the record."""
 POSITION = "sojourn-position"

@@ -12,8 +12,6 @@ from typing import cast
 
 from sojourn.spark.wire.frames import Frames
 
-__all__ = ["OURS", "Alarm", "BackgroundTasks", "FrameConnection", "report"]
-
 OURS = "sojourn"
 """The key that marks an exception context made by `report`."""
 _CHUNK = 1 << 16

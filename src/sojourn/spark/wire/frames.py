@@ -4,8 +4,6 @@ from struct import Struct as Layout
 
 import msgspec
 
-__all__ = ["PREFIX_BYTES", "Frames", "framed"]
-
 _LENGTH = Layout("!I")
 PREFIX_BYTES = _LENGTH.size
 """The size of the length prefix."""

@@ -29,18 +29,6 @@ from sojourn.errors import EngineError
 from sojourn.files.durable_file import write_durably
 from sojourn.registry import optional
 
-__all__ = [
-    "HANDSHAKE_S",
-    "NAME",
-    "Purpose",
-    "RunIdentity",
-    "admit",
-    "host_context",
-    "introduce",
-    "introduce_socket",
-    "peer_context",
-]
-
 Purpose: TypeAlias = Literal["agent", "relay"]
 
 NAME = "sojourn"

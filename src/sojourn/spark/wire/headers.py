@@ -14,32 +14,6 @@ from typing import Any
 
 from sojourn.spark.wire.record import Record
 
-__all__ = [
-    "BIRTH",
-    "BLOB",
-    "CHILD_DIGEST",
-    "CHILD_HEAD",
-    "ERROR",
-    "FOR",
-    "ID",
-    "INPUT",
-    "LATEST_S",
-    "LONGEST_CHILD",
-    "MOST_ID_BYTES",
-    "MOST_TRACED",
-    "OURS",
-    "ROOT",
-    "TRACE",
-    "WRITTEN",
-    "Header",
-    "addressee",
-    "child_identity",
-    "id_in",
-    "is_retry",
-    "marked",
-    "record_of",
-]
-
 ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
 """The id of the record, the id of its root, and the birth time of the root."""
 WRITTEN, TRACE = "sojourn-written", "sojourn-trace"

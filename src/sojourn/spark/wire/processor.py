@@ -6,18 +6,6 @@ import msgspec
 
 from sojourn.spark.wire.record import Record
 
-__all__ = [
-    "Answer",
-    "Assignment",
-    "Done",
-    "FromProcessor",
-    "NotReady",
-    "OutputRecord",
-    "Ready",
-    "Result",
-    "Waits",
-]
-
 
 class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
     """A record that an operator sends to a stream."""

@@ -8,17 +8,6 @@ from typing import NamedTuple
 
 import msgspec
 
-__all__ = [
-    "MOST_BYTES",
-    "Partition",
-    "Record",
-    "Reminded",
-    "Root",
-    "blobs_bytes",
-    "message_bytes",
-    "reminder_key",
-]
-
 MOST_BYTES = 1 << 20
 """The default limit of Kafka's clients (`max.request.size`) and brokers."""
 

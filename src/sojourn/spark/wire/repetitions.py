@@ -26,16 +26,6 @@ from typing import Self
 import msgspec
 from msgspec.structs import replace
 
-__all__ = [
-    "ID_WINDOW",
-    "FromPartition",
-    "Input",
-    "Memory",
-    "Provenance",
-    "RecentIds",
-    "Repetitions",
-]
-
 ID_WINDOW = 100_000
 """The default number of earlier ids that the id from a producer is compared with."""
 

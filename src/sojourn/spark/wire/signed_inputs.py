@@ -17,8 +17,6 @@ from typing import Any
 from sojourn.spark.wire.headers import INPUT, Header
 from sojourn.spark.wire.repetitions import Input, Provenance
 
-__all__ = ["LONGEST", "SIGNATURE", "SignedInputs"]
-
 SIGNATURE = 32
 """Hexadecimal digits of a signature."""
 # Kafka's offsets have 63 bits. No leading zeros: the signature covers text.
