@@ -101,7 +101,7 @@ def _used_s(folder: Path, groups: Path) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMemory:
-    """Memory usage and its limit."""
+    """Memory usage, and the memory limit."""
 
     used_bytes: int
     limit_bytes: int
