@@ -152,22 +152,15 @@ def _functions(app: App) -> list[str]:
 def _connected(app: App, kafka: frozenset[str]) -> list[_Group]:
     """Return the groups of functions that streams outside of Kafka connect."""
     functions = _functions(app)
-    # Functions of a group share one set, so merging two sets relabels all their functions.
-    groups = {name: {name} for name in functions}
+    groups: list[set[str]] = []
     for name in functions:
-        for stream in app.operators[name].emits:
-            if stream.name in kafka:
-                continue
-            for reader in readers(stream.name, app.operators):
-                if reader in groups and groups[reader] is not groups[name]:
-                    groups[name] |= groups[reader]
-                    for other in groups[reader]:
-                        groups[other] = groups[name]
-    found: list[_Group] = []
-    for name in functions:
-        if not any(name in group for group in found):
-            found.append(tuple(other for other in functions if other in groups[name]))
-    return found
+        streams = [s.name for s in app.operators[name].emits if s.name not in kafka]
+        near = {name, *(each for s in streams for each in readers(s, app.operators))}
+        near.intersection_update(functions)
+        joined = near.union(*(group for group in groups if group & near))
+        groups = [*(group for group in groups if not group & near), joined]
+    found = [tuple(name for name in functions if name in group) for group in groups]
+    return sorted(found, key=lambda group: functions.index(group[0]))
 
 
 def _may_be_behind(app: App, projection: NativeOperator) -> bool:

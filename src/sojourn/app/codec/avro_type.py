@@ -1,6 +1,7 @@
 """Matches columns with the fields of an Avro schema, and converts values for `fastavro`."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from sojourn.app import datatype
@@ -50,7 +51,8 @@ def field_writers(
             way_out = f"add it there, or write one of {', '.join(known)}"
             raise BadSchema(f"{place}.{field.name}", problem, way_out)
     return {
-        field.name: _placed(
+        field.name: partial(
+            within,
             f".{field.name}",
             _writer(f"{place}.{field.name}", field.type, known[field.name], named),
         )
@@ -79,10 +81,6 @@ def reader(kind: DataType) -> Convert | None:
 
 def _read(read: Convert | None, value: object) -> Any:  # noqa: ANN401
     return value if value is None or read is None else read(value)
-
-
-def _placed(place: str, write: Convert) -> Convert:
-    return lambda value: within(place, write, value)
 
 
 def _writer(place: str, kind: DataType, avro: AvroType, named: Named) -> Convert:
