@@ -11,12 +11,9 @@ from sojourn.text import shown
 Emitted: TypeAlias = tuple[str, tuple[Any, ...]]
 """The name of a stream, and a record for it."""
 
-Checked: TypeAlias = Callable[[object], Emitted]
-"""Checks an output of a function, and returns its stream and record."""
 
-
-def output_of(operator: PythonOperator) -> Checked:
-    """Return the check for the outputs of *operator*.
+def output_of(operator: PythonOperator) -> Callable[[object], Emitted]:
+    """Return the check for the outputs of *operator*, which returns their stream and record.
 
     It raises a `BadRecord` with operator, stream and value if the value does not fit.
     """
