@@ -14,14 +14,13 @@ from sojourn.app.checks import (
     check_window,
 )
 from sojourn.app.codec import codec_of
-from sojourn.app.graph import check_graph
 from sojourn.app.native import native_operator
 from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, PythonOperator
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
 from sojourn.app.state import check_keys
 from sojourn.app.stream import Avro, Sink, Stream
-from sojourn.app.streams import Streams
+from sojourn.app.streams import Streams, check_graph
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 

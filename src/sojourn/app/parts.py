@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sojourn.app.application import App
-from sojourn.app.graph import readers, writers
 from sojourn.app.operator import NativeOperator, PythonOperator
+from sojourn.app.streams import readers, writers
 
 _Group = tuple[str, ...]
 """The functions of a part, by name."""
