@@ -17,7 +17,7 @@ from pathlib import Path
 from timeit import timeit
 
 from node_cluster import PART, Cluster
-from sojourn.spark.agent.memory import memory_here
+from sojourn.spark.agent.resources import memory_here
 from sojourn.spark.host.node_measures import Traffic
 from sojourn.spark.wire.agent import Assign
 from sojourn.spark.wire.frames import framed

@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.task.deduplicate.sink_memory import SavedMemory, SinkMemory
-from sojourn.spark.task.deduplicate.sink_topic import SinkTopic
+from sojourn.spark.task.sink_memory import SavedMemory, SinkMemory
+from sojourn.spark.task.sink_topic import SinkTopic
 from sojourn.spark.wire.repetitions import Input, Memory, Provenance, Repetitions
 
 TOPIC, WINDOW, ORDERS = "once", 100_000, "shop.orders@Xk3f9a2B-5f0c9e1a"

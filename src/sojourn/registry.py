@@ -13,8 +13,6 @@ from pkgutil import iter_modules
 
 from sojourn.errors import BadInput, EngineError, SojournError, UnknownName
 
-__all__ = ["find", "find_outside", "is_outside", "names", "optional"]
-
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 

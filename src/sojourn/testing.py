@@ -35,7 +35,6 @@ from sojourn.app.codec import codec_of
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.app.reminder import reminders_of
 from sojourn.app.state import key_fields, key_values
-from sojourn.app.stream import Stream
 from sojourn.app.type_check import check_record, within
 from sojourn.app.writing import key_of_value
 from sojourn.errors import ApplicationStopped, BadInput
@@ -46,15 +45,12 @@ with optional("sojourn.testing needs", "spark"):
     import msgspec
 
     from sojourn.spark.host.state.reminders import reminder_name
-    from sojourn.spark.processor.job import Lent
     from sojourn.spark.processor.operator_job import OperatorJob
-    from sojourn.spark.processor.processor import described
+    from sojourn.spark.processor.processor import Lent, described
     from sojourn.spark.processor.state_codec import StateCodec
     from sojourn.spark.wire.headers import child_identity
     from sojourn.spark.wire.processor import OutputRecord
     from sojourn.spark.wire.record import Record, Reminded
-
-__all__ = ["AppHarness", "DeadLetter", "run"]
 
 
 def run(
@@ -214,7 +210,8 @@ class AppHarness:
         for operator in self._operators.values():
             for read in operator.reads:
                 if read.name == output.stream:
-                    key = _key(read, output)
+                    keyed = read.grouping == "key"
+                    key = codec_of(read).key(output.payload, read.key) if keyed else None
                     record = Record(name, output.payload, read.name, output.blobs, key)
                     self._queue.append((operator, record))
 
@@ -311,10 +308,3 @@ def _python_operators(app: App) -> dict[str, PythonOperator]:
         )
     found = app.operators.items()
     return {name: each for name, each in found if isinstance(each, PythonOperator)}
-
-
-def _key(read: Stream, output: OutputRecord) -> str | None:
-    """Return the key of a record for a reader; None if the stream is not read by key."""
-    if read.grouping != "key":
-        return None
-    return codec_of(read).key(output.payload, read.key)

@@ -13,8 +13,7 @@ import pytest
 from host.clustering import HERE, cluster_in, lines_of, words_of
 from host.relaying import headers_of
 from sojourn.app.operator import OnError
-from sojourn.spark.agent.cores import core_use
-from sojourn.spark.agent.memory import group_folders, memory_here
+from sojourn.spark.agent.resources import core_use, group_folders, memory_here
 
 HOUR_S = 3600.0
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "node_measures.py"
@@ -164,7 +163,7 @@ def group():
     told = Path("/proc/self/cgroup").read_text()
     around = [
         folder
-        for folder in group_folders(told, Path("/sys/fs/cgroup"))
+        for folder in group_folders(told, Path("/sys/fs/cgroup"), "memory")
         if (folder / "memory.limit_in_bytes").exists() or (folder / "memory.max").exists()
     ]
     made = around[0] / f"sojourn-test-{os.getpid()}" if around else None

@@ -14,8 +14,8 @@ from sojourn.app.operator import OnError
 from sojourn.errors import BadInput, EngineError
 from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.processor.job import load
 from sojourn.spark.processor.operator_job import of_application
+from sojourn.spark.processor.processor import load
 from sojourn.spark.wire.record import Record
 
 APP = "unit.spark.host.application:app split"

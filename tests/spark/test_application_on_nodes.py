@@ -14,7 +14,7 @@ from sojourn.act.policy.static import Static
 from sojourn.app.loading import load
 from sojourn.decide.plan import Plan
 from sojourn.loop import Loop
-from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.resources import core_use
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications import nodes_app

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from sojourn.cli import app
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.wire.dead_letter import dead_letter
-from sojourn.spark.wire.headers import lineage_of
-from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.headers import record_of
 from sojourn.spark.wire.relay import DeadResult
 
 pytestmark = pytest.mark.spark
@@ -61,24 +60,15 @@ class Shop:
         offset = self.write(
             self.source, value, partition=partition, key=b"K", headers=list(headers)
         )
-        lineage = lineage_of(
+        record = record_of(
             headers,
+            value or b"",
+            stream="orders",
             topic=self.source,
             partition=partition,
             offset=offset,
             timestamp_s=1_700_000_000.5,
             key=b"K",
-        )
-        record = Record(
-            lineage.identity,
-            value or b"",
-            "orders",
-            lineage.blobs,
-            root=lineage.root,
-            birth_s=lineage.birth_s,
-            position=lineage.position,
-            message_key=lineage.key,
-            others=lineage.others,
         )
         failed = DeadResult(
             operator, record, f"ValueError: {operator}\nmore", "line 7", 3, inner

@@ -15,11 +15,11 @@ from sojourn.spark.driver.native.headers import lineage_headers
 from sojourn.spark.driver.query.part_query import deduplicated_frame
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.task.deduplicate import sink_topic as module
-from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
-from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
-from sojourn.spark.task.deduplicate.sink_topic import SinkTopic
+from sojourn.spark.task import sink_topic as module
+from sojourn.spark.task.deduplication import Deduplication, new_alone
 from sojourn.spark.task.rows import SCHEMA
+from sojourn.spark.task.sink_memory import SinkMemory
+from sojourn.spark.task.sink_topic import SinkTopic
 from sojourn.spark.wire.headers import child_identity
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import SignedInputs

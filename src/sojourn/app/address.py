@@ -13,15 +13,6 @@ from sojourn.registry import is_outside
 from sojourn.topology import Topology
 from sojourn.topology.file import parse_topology, read_topology
 
-__all__ = [
-    "import_from_here",
-    "is_application",
-    "load_here",
-    "parts_at",
-    "topology_at",
-    "with_rates",
-]
-
 
 def topology_at(
     address: str, rates: Mapping[str, float], *, in_proportion: bool = False

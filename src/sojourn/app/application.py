@@ -1,27 +1,31 @@
 """An application: sources, operators and sinks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
 
+from sojourn.app.checks import (
+    check_flag,
+    check_function,
+    check_name,
+    check_samples,
+    check_set_up,
+    check_window,
+)
 from sojourn.app.codec import codec_of
-from sojourn.app.function import check_function, check_samples, check_set_up
-from sojourn.app.graph import check_graph
-from sojourn.app.names import check_name, check_window
-from sojourn.app.native import native_operator, with_durable
+from sojourn.app.native import native_operator
 from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, PythonOperator
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
 from sojourn.app.state import check_keys
 from sojourn.app.stream import Avro, Sink, Stream
-from sojourn.app.streams import Streams
+from sojourn.app.streams import Streams, check_graph
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 
 if TYPE_CHECKING:
     from sojourn.topology import Topology
-
-__all__ = ["App", "Columns", "Readable", "Samples"]
 
 Columns: TypeAlias = str | Schema
 """Columns as text in Spark's DDL, or a parsed schema."""
@@ -32,7 +36,7 @@ Readable: TypeAlias = Stream | AppOperator
 Samples: TypeAlias = Callable[[int], Iterable[tuple[object, ...]]]
 """Generates sample records of a source from a seed; the same seed gives the same records."""
 
-Added = TypeVar("Added", bound=AppOperator)
+_Added = TypeVar("_Added", bound=AppOperator)
 
 
 class App:
@@ -79,35 +83,18 @@ class App:
         self._required: dict[str, str] = {}
         self._samples: dict[str, Samples] = {}
 
-    @property
-    def streams(self) -> Mapping[str, Stream]:
+        self.streams: Mapping[str, Stream] = MappingProxyType(self._streams.named)
         """All streams by name."""
-        return MappingProxyType(self._streams.named)
-
-    @property
-    def sources(self) -> Mapping[str, Stream]:
+        self.sources: Mapping[str, Stream] = MappingProxyType(self._streams.sources)
         """The streams that enter from outside."""
-        return MappingProxyType(self._streams.sources)
-
-    @property
-    def operators(self) -> Mapping[str, AppOperator]:
+        self.operators: Mapping[str, AppOperator] = MappingProxyType(self._operators)
         """All operators by name."""
-        return MappingProxyType(self._operators)
-
-    @property
-    def sinks(self) -> Mapping[str, Sink]:
+        self.sinks: Mapping[str, Sink] = MappingProxyType(self._sinks)
         """The sinks by name."""
-        return MappingProxyType(self._sinks)
-
-    @property
-    def samples(self) -> Mapping[str, Samples]:
+        self.samples: Mapping[str, Samples] = MappingProxyType(self._samples)
         """The generators of sample records, by source."""
-        return MappingProxyType(self._samples)
-
-    @property
-    def required_topics(self) -> Mapping[str, str]:
+        self.required_topics: Mapping[str, str] = MappingProxyType(self._required)
         """The topics that must exist before the application starts, by source."""
-        return MappingProxyType(self._required)
 
     def topic(self, stream: str) -> str:
         """Return the Kafka topic of a stream or a sink.
@@ -276,7 +263,8 @@ class App:
         """
         read = self._native(name, reads)
         made = native_operator(name, read, columns, emits, settings)
-        return self._add(with_durable(made, durable))
+        check_flag(f"operators.{name}.durable", durable)
+        return self._add(replace(made, emits=(replace(made.stream, durable=durable),)))
 
     def aggregate(
         self,
@@ -344,7 +332,7 @@ class App:
             raise BadApplication(f"{place}.reads", problem, way_out)
         return stream
 
-    def _add(self, operator: Added) -> Added:
+    def _add(self, operator: _Added) -> _Added:
         """Register *operator* and the streams it writes, after all checks have passed."""
         self._streams.named.update({stream.name: stream for stream in operator.emits})
         self._operators[operator.name] = operator

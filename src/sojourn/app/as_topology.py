@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 
 from sojourn.app.application import App
-from sojourn.app.graph import readers
 from sojourn.app.operator import AppOperator, Hints
 from sojourn.app.settings import check_hints
+from sojourn.app.streams import readers
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
-
-__all__ = ["as_topology"]
 
 
 def as_topology(

@@ -8,27 +8,13 @@ from typing import Literal, TypeAlias, get_args
 from sojourn.errors import BadSchema
 from sojourn.text import shown
 
-__all__ = [
-    "MOST_DIGITS",
-    "SYNONYMS",
-    "Array",
-    "Atom",
-    "DataType",
-    "Decimal",
-    "Field",
-    "Map",
-    "Struct",
-    "nested",
-    "quoted",
-]
-
-AtomName: TypeAlias = Literal[
+_AtomName: TypeAlias = Literal[
     "string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double",
     "date", "timestamp", "timestamp_ntz", "binary",
 ]  # fmt: skip
 
-SYNONYMS: dict[str, AtomName] = {
-    **{name: name for name in get_args(AtomName)},
+SYNONYMS: dict[str, _AtomName] = {
+    **{name: name for name in get_args(_AtomName)},
     "byte": "tinyint",
     "short": "smallint",
     "integer": "int",
@@ -46,7 +32,7 @@ MOST_DIGITS = 38
 class Atom:
     """A simple type: text, a number, a time, bytes."""
 
-    name: AtomName
+    name: _AtomName
 
     def __str__(self) -> str:
         return self.name
@@ -70,8 +56,6 @@ class Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A list of values of one type."""
-
     element: "DataType"
 
     def __str__(self) -> str:

@@ -18,8 +18,6 @@ from sojourn.app.operator import Function, PythonOperator
 from sojourn.errors import BadApplication, SojournError
 from sojourn.text import shown
 
-__all__ = ["check_loadable", "import_path", "is_address", "load", "topology_file"]
-
 _ADDRESS = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 _FILES = (".yaml", ".yml", ".json")
 

@@ -1,7 +1,6 @@
 """Operators in Spark SQL: projections and aggregations."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from sojourn.app.datatype import Atom, Field, Struct
 from sojourn.app.operator import NativeOperator
@@ -10,8 +9,6 @@ from sojourn.app.settings import settings_of
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.text import shown
-
-__all__ = ["native_operator", "with_durable"]
 
 
 def native_operator(
@@ -40,15 +37,6 @@ def native_operator(
         groups=groups,
         **settings_of(place, settings, (made,), native=True),
     )
-
-
-def with_durable(operator: NativeOperator, durable: object) -> NativeOperator:
-    """Return *operator* with the setting *durable* for its stream, after checking it."""
-    if not isinstance(durable, bool):
-        problem = f"{shown(durable)} is neither True nor False"
-        place = f"operators.{operator.name}.durable"
-        raise BadApplication(place, problem, "write True or False")
-    return replace(operator, emits=(replace(operator.stream, durable=durable),))
 
 
 def _check_expressions(place: str, columns: object) -> None:

@@ -9,16 +9,6 @@ from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 
-__all__ = [
-    "TIME_LIMIT_S",
-    "AppOperator",
-    "Function",
-    "Hints",
-    "NativeOperator",
-    "OnError",
-    "PythonOperator",
-]
-
 TIME_LIMIT_S = 300.0
 """The default time limit for one record."""
 

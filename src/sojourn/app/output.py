@@ -8,17 +8,12 @@ from sojourn.app.type_check import check_record, within
 from sojourn.errors import BadRecord
 from sojourn.text import shown
 
-__all__ = ["Checked", "Emitted", "output_of"]
-
 Emitted: TypeAlias = tuple[str, tuple[Any, ...]]
 """The name of a stream, and a record for it."""
 
-Checked: TypeAlias = Callable[[object], Emitted]
-"""Checks an output of a function, and returns its stream and record."""
 
-
-def output_of(operator: PythonOperator) -> Checked:
-    """Return the check for the outputs of *operator*.
+def output_of(operator: PythonOperator) -> Callable[[object], Emitted]:
+    """Return the check for the outputs of *operator*, which returns their stream and record.
 
     It raises a `BadRecord` with operator, stream and value if the value does not fit.
     """

@@ -16,8 +16,6 @@ from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.type_check import check_of, misfit, plain_types, within
 from sojourn.text import shown
 
-__all__ = ["Reader", "as_is", "read_field", "reader"]
-
 Reader: TypeAlias = Callable[[Any], Any]
 
 # NaN and infinities, in all spellings that Spark writes or reads

@@ -7,8 +7,6 @@ from typing import Any
 
 from sojourn.text import shown
 
-__all__ = ["Reminder", "State", "reminders_of"]
-
 _LONGEST_S = 100 * 365 * 86400.0
 _LONGEST_NOTE = 10_000
 

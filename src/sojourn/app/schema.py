@@ -9,8 +9,6 @@ from sojourn.app.datatype import SYNONYMS, Array, Atom, DataType, Decimal, Field
 from sojourn.errors import BadSchema
 from sojourn.text import shown
 
-__all__ = ["Schema", "parse_fields", "parse_schema"]
-
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|\w+|[<>(),:]|.)", re.DOTALL)
 _TYPES = ", ".join(
     (*dict.fromkeys(SYNONYMS.values()), "decimal(p,s)", "array<…>", "map<…, …>", "struct<a: …>")
@@ -41,7 +39,6 @@ class Schema:
         object.__setattr__(self, "_hash", hash(self.fields))
 
     def __hash__(self) -> int:
-        """Return the cached hash."""
         return self.__dict__["_hash"]  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -49,7 +46,6 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
         return tuple(field.name for field in self.fields)
 
     @property
@@ -124,7 +120,6 @@ class _Parser:
             self.refuse(f"expected {token!r}, found {found}", way_out)
 
     def fields(self) -> tuple[Field, ...]:
-        """Parse fields separated by commas."""
         fields = [self._field()]
         while self._takes(","):
             fields.append(self._field())

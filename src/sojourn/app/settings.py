@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, TypedDict
 
+from sojourn.app.checks import check_flag
 from sojourn.app.operator import Hints, OnError
 from sojourn.app.state import DeclaredState, state_fields
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadTopology
 from sojourn.text import shown
 from sojourn.topology import check
-
-__all__ = ["PythonSettings", "Settings", "check_hints", "settings_of"]
 
 _LONGEST_TTL_S = 100 * 365 * 86400.0
 
@@ -120,9 +119,7 @@ def _check_limits(place: str, given: dict[str, Any]) -> None:
     if given.get("records_per_transfer") is not None:
         check.count(f"{place}.records_per_transfer", given["records_per_transfer"])
     for name in ("record_id", "nulls"):
-        if not isinstance(given.get(name, False), bool):
-            problem = f"{shown(given[name])} is neither True nor False"
-            raise BadApplication(f"{place}.{name}", problem, "write True or leave it out")
+        check_flag(f"{place}.{name}", given.get(name, False), "write True or leave it out")
     if given.get("state") is not None:
         given["state"] = state_fields(f"{place}.state", given["state"])
     if given.get("ttl_s") is not None:

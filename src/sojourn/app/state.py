@@ -15,16 +15,6 @@ from sojourn.app.writing import key_of_json
 from sojourn.errors import BadApplication, BadRecord, BadSchema
 from sojourn.text import shown
 
-__all__ = [
-    "DeclaredState",
-    "StateFields",
-    "check_keys",
-    "key_fields",
-    "key_of_message",
-    "key_values",
-    "state_fields",
-]
-
 DeclaredState: TypeAlias = str | Mapping[str, object]
 """Columns in Spark's DDL, or defaults by name; a pair is a type and a default."""
 
@@ -110,7 +100,7 @@ def check_keys(place: str, reads: Sequence[Stream]) -> None:
             )
             way_out = f"write {stream.name}.by(…)"
             raise BadApplication(f"{place}.reads", problem, way_out)
-        kinds.append(_key_types(stream))
+        kinds.append([str(field.type) for field in key_fields(stream)])
     if any(kind != kinds[0] for kind in kinds):
         told = [f"{s.name} by {', '.join(kind)}" for s, kind in zip(reads, kinds, strict=True)]
         problem = f"keys are of different types: {'; '.join(told)}"
@@ -173,13 +163,3 @@ def _key_parts(fields: Sequence[Field], text: str) -> list[object]:
     else:
         raise ValueError("it is not an object with these columns")
     return [key_of_json(field)(part) for field, part in zip(fields, values, strict=True)]
-
-
-def _key_types(stream: Stream) -> tuple[str, ...]:
-    if stream.schema is None:
-        return ("unknown",) * len(stream.key)
-    types = {field.name: field.type for field in stream.schema.fields}
-    return tuple(
-        kind.name if isinstance(kind := types[column], Atom) else str(kind)
-        for column in stream.key
-    )

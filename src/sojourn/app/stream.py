@@ -10,8 +10,6 @@ from sojourn.app.schema import Schema
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 
-__all__ = ["Avro", "Grouping", "Sink", "Stream"]
-
 Grouping: TypeAlias = Literal["shuffle", "key", "broadcast"]
 """To any processor; to any, but records of a key one at a time; or to all processors."""
 

@@ -1,16 +1,14 @@
-"""The streams of one application, by name."""
+"""The streams of one application by name, and the graph of operators that they connect."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sojourn.app.names import check_name
+from sojourn.app.checks import check_flag, check_name
 from sojourn.app.operator import AppOperator
 from sojourn.app.schema import Schema, parse_schema
 from sojourn.app.stream import Avro, Stream
 from sojourn.errors import BadApplication
 from sojourn.text import shown
-
-__all__ = ["Streams"]
 
 # Values of emits= whose streams have formats of their own.
 _OWN_FORMAT = (Stream, AppOperator, Mapping)
@@ -18,8 +16,6 @@ _OWN_FORMAT = (Stream, AppOperator, Mapping)
 
 @dataclass(slots=True)
 class Streams:
-    """The streams of one application."""
-
     owner: str
     """The name of the application."""
     named: dict[str, Stream] = field(default_factory=dict)
@@ -38,9 +34,7 @@ class Streams:
     ) -> Stream:
         """Create a stream without adding it."""
         self.check_free(place, name)
-        if not isinstance(durable, bool):
-            problem = f"{shown(durable)} is neither True nor False"
-            raise BadApplication(f"{place}.{name}.durable", problem, "write True or False")
+        durable = check_flag(f"{place}.{name}.durable", durable)
         if form is not None and not isinstance(form, Avro):
             problem = f"{shown(form)} is not a format"
             way_out = "write sj.Avro(…), or leave it out for JSON"
@@ -88,14 +82,14 @@ class Streams:
         durable: object = False,
     ) -> tuple[Stream, ...]:
         """Return the streams in `emits=`, new or existing, after checking them."""
-        if durable is not False and (emits is None or isinstance(emits, _OWN_FORMAT)):
-            problem = "durable= is for the one stream that emits= gives the columns of"
-            way_out = "give it to app.stream instead, and name that stream in emits="
-            raise BadApplication(place, problem, way_out)
-        if form is not None and (emits is None or isinstance(emits, _OWN_FORMAT)):
-            problem = "format= is for the one stream that emits= gives the columns of"
-            way_out = "give it to app.stream instead, and name that stream in emits="
-            raise BadApplication(place, problem, way_out)
+        for setting, is_given in (
+            ("durable", durable is not False),
+            ("format", form is not None),
+        ):
+            if is_given and (emits is None or isinstance(emits, _OWN_FORMAT)):
+                problem = f"{setting}= is for the one stream that emits= gives the columns of"
+                way_out = "give it to app.stream instead, and name that stream in emits="
+                raise BadApplication(place, problem, way_out)
         if emits is None:
             return ()
         if isinstance(emits, Stream | AppOperator):
@@ -129,3 +123,51 @@ class Streams:
             way_out = "add another with app.stream, and read both"
             raise BadApplication(place, problem, way_out)
         return stream.plain
+
+
+def check_graph(streams: Streams, operators: Mapping[str, AppOperator]) -> None:
+    sources = streams.sources
+    if not sources:
+        way_out = 'add one: app.source("lines", schema="line string")'
+        raise BadApplication("sources", "there is no source", way_out)
+    for source in sources:
+        if not readers(source, operators):
+            way_out = "let an operator read it, or remove it"
+            raise BadApplication(f"sources.{source}", "no operator reads it", way_out)
+    written = {stream.name for operator in operators.values() for stream in operator.emits}
+    for name in streams.named:
+        if name not in written and name not in sources:
+            way_out = "name it in the emits= of an operator, or remove it"
+            raise BadApplication(f"streams.{name}", "no operator writes it", way_out)
+    reached = _reached(sources, operators)
+    for name in operators:
+        if name not in reached:
+            way_out = "let it read a stream that is fed by a source"
+            raise BadApplication(f"operators.{name}", "no record ever reaches it", way_out)
+
+
+def readers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
+    return [
+        name
+        for name, operator in operators.items()
+        if any(read.name == stream for read in operator.reads)
+    ]
+
+
+def writers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
+    return [
+        name
+        for name, operator in operators.items()
+        if any(written.name == stream for written in operator.emits)
+    ]
+
+
+def _reached(sources: Iterable[str], operators: Mapping[str, AppOperator]) -> set[str]:
+    reached: set[str] = set()
+    waiting = list(sources)
+    while waiting:
+        for reader in readers(waiting.pop(), operators):
+            if reader not in reached:
+                reached.add(reader)
+                waiting += [stream.name for stream in operators[reader].emits]
+    return reached

@@ -5,7 +5,7 @@ callers put the stream and the operator before it.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import cache
 from math import isinf
@@ -17,17 +17,6 @@ from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.schema import Schema
 from sojourn.errors import BadRecord
 from sojourn.text import shown
-
-__all__ = [
-    "FLOAT_MAX",
-    "Check",
-    "check_of",
-    "check_record",
-    "exact",
-    "misfit",
-    "plain_types",
-    "within",
-]
 
 Check: TypeAlias = Callable[[Any], None]
 
@@ -219,14 +208,10 @@ def _map(check_key: Check, value_field: Field) -> Check:
             within(".key", check_key, key)
             if type(value) not in plain:
                 within(f"[{shown(key)}]", check, value)
-        _no_twins(values)
+        if sum(key != key for key in values) > 1:  # noqa: PLR0124 - only NaN is not itself
+            misfit("has two NaN keys")
 
     return fits
-
-
-def _no_twins(keys: Iterable[object]) -> None:
-    if sum(key != key for key in keys) > 1:  # noqa: PLR0124 - only NaN is not itself
-        misfit("has two NaN keys")
 
 
 def _struct(kind: Struct) -> Check:

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from sojourn.app.application import App
-from sojourn.app.names import check_name
+from sojourn.app.checks import check_name
 from sojourn.app.operator import TIME_LIMIT_S
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
@@ -20,8 +20,6 @@ from sojourn.errors import BadApplication
 
 if TYPE_CHECKING:
     from sojourn.topology import Arrival, Operator, Topology
-
-__all__ = ["Work", "entrances", "stand_in"]
 
 _SCHEMA = parse_schema("seed long")
 _SEED_BITS = 63

@@ -16,15 +16,12 @@ from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.reading import reader
 from sojourn.app.type_check import exact, misfit, within
 
-__all__ = ["Writer", "key_of_json", "key_of_value", "writer"]
-
 Writer: TypeAlias = Callable[[Any], Any]
 
-_KeyPart: TypeAlias = Callable[[Any], Any]
-"""Converts the value of a column to its part of a key, for `json` to encode."""
-
-_WHOLE = {"tinyint": int, "smallint": int, "int": int, "bigint": int}
-_AS_IS = {"string": str, "boolean": bool, **_WHOLE}
+_AS_IS = {
+    "string": str, "boolean": bool,
+    "tinyint": int, "smallint": int, "int": int, "bigint": int,
+}  # fmt: skip
 
 
 def writer(kind: DataType, *, odd: bool) -> Writer | None:
@@ -111,7 +108,7 @@ def _written_struct(fields: tuple[Field, ...], *, odd: bool) -> Writer:
     return written
 
 
-def key_of_value(field: Field) -> _KeyPart:
+def key_of_value(field: Field) -> Writer:
     """Return a converter from values of a column, or None, to parts of a key.
 
     Keys derive from values, not from JSON text: clients may write one number as 1 or 1.0.
@@ -128,7 +125,7 @@ def key_of_value(field: Field) -> _KeyPart:
     return lambda value: None if value is None else write(value)
 
 
-def key_of_json(field: Field) -> _KeyPart:
+def key_of_json(field: Field) -> Writer:
     """Return a converter from JSON to parts of a key, which raises `BadRecord` on misfit.
 
     >>> [key_of_json(Field("rate", Atom("double")))(value) for value in (1, 1.0, "INF", None)]

@@ -1,14 +1,23 @@
-"""Atomic replacement of files: after a crash or on a full disk the old version remains."""
+"""Atomic replacement of files: after a crash or on a full disk the old version remains.
+
+A file with a checksum also shows when it is read that it is damaged or truncated.
+"""
 
 import errno
 import os
 from contextlib import suppress
 from pathlib import Path
+from struct import Struct
+from zlib import crc32
 
-from sojourn.errors import DiskFull, EngineError
+from sojourn.errors import BadFile, DiskFull, EngineError
 from sojourn.files.private_files import FILE_MODE, make_folder, sync_folder
 
-__all__ = ["unwritable", "write_durably"]
+RESTORE = "restore the state folder from a backup, or start without this state (--fresh)"
+"""The remedy in errors about damaged files of the state."""
+
+_MAGIC = b"sjn1"
+_HEADER = Struct("!4sIQ")  # magic number, checksum and length of the body
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -48,3 +57,47 @@ def unwritable(what: str, folder: Path, error: OSError) -> EngineError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(what, str(folder), str(error.strerror))
     return EngineError(f"{what} cannot be written: {error.strerror}; check {folder}")
+
+
+def sealed(body: bytes) -> bytes:
+    """Return the content of a file with *body*, which follows a header with its checksum."""
+    return _HEADER.pack(_MAGIC, crc32(body), len(body)) + body
+
+
+def unsealed(content: bytes) -> bytes:
+    """Return the body in the result of `sealed`, unchecked."""
+    return content[_HEADER.size :]
+
+
+def write_checked(path: Path, body: bytes) -> None:
+    write_durably(path, sealed(body))
+
+
+def read_checked(path: Path) -> bytes:
+    """Return the body of the file at *path*.
+
+    Raise `FileNotFoundError` if it is missing, and `BadFile` if it is unreadable or damaged.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise BadFile(str(path), f"cannot be read: {error.strerror}", RESTORE) from error
+    if problem := _problem(content):
+        raise BadFile(str(path), problem, RESTORE)
+    return unsealed(content)
+
+
+def _problem(content: bytes) -> str:
+    if len(content) < _HEADER.size:
+        return f"is truncated: it has {len(content)} bytes"
+    magic, check, length = _HEADER.unpack_from(content)
+    if magic != _MAGIC:
+        return "is damaged, or was written by another version"
+    body = memoryview(content)[_HEADER.size :]
+    if len(body) < length:
+        return f"is truncated: it has {len(body)} of {length} bytes"
+    if len(body) > length or crc32(body) != check:
+        return "is damaged: its checksum does not match"
+    return ""

@@ -7,8 +7,6 @@ from pathlib import Path
 from sojourn.errors import BadFile, EngineError
 from sojourn.files.private_files import FILE_MODE, make_folder
 
-__all__ = ["FileLock"]
-
 
 class FileLock:
     """A lock on the file at *path*, held by this process and those that inherit *file*.
@@ -59,7 +57,6 @@ class FileLock:
         return os.pread(self.file, 200, 0).decode(errors="replace").strip()
 
     def release(self) -> None:
-        """Release the lock, if it is held."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

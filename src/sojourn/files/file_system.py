@@ -5,35 +5,15 @@ from pathlib import Path
 
 from sojourn.errors import BadFile
 
-__all__ = ["file_system_of", "is_network_file_system", "require_local_disk"]
-
 _MOUNTS = Path("/proc/self/mountinfo")
 # Clients cache, and memory maps and locks need not be coherent between machines. Cluster file
 # systems on a shared disk (gfs2, ocfs2) keep both coherent. A folder of a virtual machine's
 # host (virtiofs, 9p) is not shared with other machines, and where 9p lacks memory maps, opening
 # the state store fails.
-_NETWORK = frozenset(
-    {
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "coda",
-        "davfs",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "orangefs",
-        "panfs",
-        "pvfs2",
-        "smb3",
-        "smbfs",
-        "wekafs",
-    }
-)
+_NETWORK = frozenset({
+    "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre", "ncpfs",
+    "nfs", "nfs4", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "wekafs",
+})  # fmt: skip
 # Most FUSE file systems are remote (sshfs, s3fs, glusterfs, juicefs), and their names are
 # arbitrary, so these are the exceptions.
 _LOCAL_FUSE = frozenset({"fuse.bindfs", "fuse.fuse-overlayfs", "fuse.gocryptfs"})

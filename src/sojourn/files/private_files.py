@@ -8,17 +8,6 @@ from typing import BinaryIO
 
 from sojourn.errors import BadFile
 
-__all__ = [
-    "FILE_MODE",
-    "FOLDER_MODE",
-    "PRIVATE_UMASK",
-    "append_to",
-    "claim_folder",
-    "make_folder",
-    "sync_folder",
-    "write_new",
-]
-
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 PRIVATE_UMASK = 0o077
 """The umask of other programs that write to a state folder, such as Java."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from sojourn.app.names import check_name
+from sojourn.app.checks import check_name
 from sojourn.errors import BadFile
 from sojourn.files.file_lock import FileLock
 from sojourn.service.folders import ENDED, ENTRY, TOKEN, Entry, places, private_folder

@@ -8,8 +8,6 @@ import json
 import re
 from reprlib import Repr
 
-__all__ = ["escaped", "escaped_json", "escaped_lines", "printable", "shown"]
-
 # Newlines only separate values: newlines in strings are escaped already.
 _OTHERS = re.compile(r"[^ -~\n]")
 # reprlib limits the depth: a list may contain itself, or be nested very deeply.

@@ -13,7 +13,7 @@ import sojourn as sj
 from schema_registry import schema_registry
 from sojourn.app.codec import codec_of
 from sojourn.app.codec.avro import AvroCodec
-from sojourn.app.codec.registry import Registry, outlast
+from sojourn.app.codec.schema_registry import Registry, outlast
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadRecord, BadSchema, EngineError, RegistryAway

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.errors import EngineError
-from sojourn.files.durable_file import write_durably
+from sojourn.errors import BadFile, EngineError
+from sojourn.files.durable_file import read_checked, write_checked, write_durably
 
 OLD, NEW = b"old", b"new" * 10_000
 
@@ -106,3 +106,43 @@ def test_a_write_that_fails_half_way_leaves_the_old_version(tmp_path):
     assert "cannot be written: File too large" in ended.stderr
     assert path.read_bytes() == OLD
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.fixture
+def checked(tmp_path):
+    write_checked(tmp_path / "cut", b"the open records")
+    return tmp_path / "cut"
+
+
+def test_what_is_checked_comes_back_as_it_was(checked):
+    assert read_checked(checked) == b"the open records"
+    write_checked(checked, b"")
+    assert read_checked(checked) == b""
+
+
+def test_a_change_of_any_byte_is_noticed(checked):
+    content = checked.read_bytes()
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        checked.write_bytes(damaged)
+        with pytest.raises(BadFile, match=r"cut: is (damaged|truncated).*; restore .*--fresh"):
+            read_checked(checked)
+
+
+def test_an_end_that_is_missing_or_added_is_noticed(checked):
+    content = checked.read_bytes()
+    for length in range(len(content)):
+        checked.write_bytes(content[:length])
+        with pytest.raises(BadFile, match="is truncated: it has"):
+            read_checked(checked)
+    checked.write_bytes(content + b"\0")
+    with pytest.raises(BadFile, match="checksum"):
+        read_checked(checked)
+
+
+def test_a_missing_file_is_for_the_caller_and_an_unreadable_one_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_checked(tmp_path / "nothing")
+    with pytest.raises(BadFile, match="cannot be read: Is a directory"):
+        read_checked(tmp_path)

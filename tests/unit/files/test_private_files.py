@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from sojourn.errors import BadFile
-from sojourn.files.log_rotation import LogRotation
+from sojourn.files.logs import LogRotation
 from sojourn.files.private_files import append_to, claim_folder, make_folder
 from sojourn.history import HistoryFile
 from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.state_folder import StateFolder
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.host.batch.cut import OpenRecord
-from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
+from sojourn.spark.task.sink_memory import SinkMemory
 from sojourn.spark.wire.record import Record
 from unit.history.test_history_file import RUN
 from unit.spark.host.word_count import WordCountHost

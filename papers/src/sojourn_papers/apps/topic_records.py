@@ -8,7 +8,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from sojourn.app.codec.base import Codec
-from sojourn.spark.wire.headers import lineage_of
+from sojourn.spark.wire.headers import record_of
 
 __all__ = ["TopicRecord", "topic_records"]
 
@@ -50,15 +50,17 @@ def topic_records(
 
 def _read(message: Message, topic: str, codec: Codec) -> TopicRecord:
     headers = cast("list[tuple[str, bytes]]", message.headers() or [])
-    lineage = lineage_of(
+    read = record_of(
         headers,
+        message.value() or b"",
+        stream=topic,
         topic=topic,
         partition=message.partition() or 0,
         offset=message.offset() or 0,
         timestamp_s=0.0,
     )
     return TopicRecord(
-        record=codec.decode(message.value() or b"", lineage.blobs),
-        identity=lineage.identity,
-        root=_MARK.sub("", lineage.root),
+        record=codec.decode(read.payload, read.blobs),
+        identity=read.name,
+        root=_MARK.sub("", read.root),
     )

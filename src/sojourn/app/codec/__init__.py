@@ -8,8 +8,6 @@ from sojourn.app.schema import Schema
 from sojourn.app.stream import Avro, Stream
 from sojourn.registry import optional
 
-__all__ = ["codec_of"]
-
 
 def codec_of(stream: Stream) -> Codec:
     """Return the codec of a stream, which must have a schema.

@@ -16,7 +16,7 @@ from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from sojourn.app.codec.avro_type import LOGICAL, AvroType, field_writers, is_required, reader
 from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.codec.json import HALF_A_LETTER, is_text
-from sojourn.app.codec.registry import Registry
+from sojourn.app.codec.schema_registry import Registry
 from sojourn.app.datatype import Struct
 from sojourn.app.schema import Schema
 from sojourn.app.stream import Avro
@@ -24,8 +24,6 @@ from sojourn.app.type_check import check_record
 from sojourn.app.writing import key_of_value
 from sojourn.errors import BadRecord, BadSchema
 from sojourn.text import shown
-
-__all__ = ["AvroCodec"]
 
 _MAGIC, _HEAD_BYTES = 0, 5
 # An id that the registry does not know is cached for a while, so that not every record with it
@@ -38,7 +36,7 @@ class AvroCodec:
 
     It caches up to *most_unknown* ids that the registry does not know. Decoding raises
     `RegistryAway` while the registry does not answer: retry with
-    `sojourn.app.codec.registry.outlast`.
+    `sojourn.app.codec.schema_registry.outlast`.
     """
 
     def __init__(
@@ -74,12 +72,10 @@ class AvroCodec:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The required fields of the schema for which there is no column."""
         required = (field["name"] for field in self._avro["fields"] if is_required(field))
         return tuple(name for name in required if name not in self._names)
 
     def encode(self, record: tuple[object, ...]) -> Payload:
-        """Encode *record* for Kafka, or raise a `BadRecord` that names the column."""
         named: dict[str, Any] = {}
         body = BytesIO()
         body.write(self._head)
@@ -101,7 +97,6 @@ class AvroCodec:
     def decode(
         self, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
     ) -> tuple[Any, ...]:
-        """Decode *body* into a record, or raise a `BadRecord` with the reason."""
         del binaries
         written = self._avro if self._registry is None else self._writers_schema(body)
         content = BytesIO(body[len(self._head) :])
@@ -125,7 +120,6 @@ class AvroCodec:
         return record
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return the values of *columns* as JSON; None if *body* cannot be decoded."""
         try:
             named = dict(zip(self._names, self.decode(body), strict=True))
             return json.dumps([self._key_parts[column](named[column]) for column in columns])

@@ -1,6 +1,7 @@
 """Matches columns with the fields of an Avro schema, and converts values for `fastavro`."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from sojourn.app import datatype
@@ -8,8 +9,6 @@ from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.type_check import exact, misfit, within
 from sojourn.errors import BadSchema
 from sojourn.text import shown
-
-__all__ = ["LOGICAL", "AvroType", "Convert", "Named", "field_writers", "is_required", "reader"]
 
 AvroType: TypeAlias = Any
 """A type in Avro, as parsed JSON: a name, a union, or a definition."""
@@ -52,7 +51,8 @@ def field_writers(
             way_out = f"add it there, or write one of {', '.join(known)}"
             raise BadSchema(f"{place}.{field.name}", problem, way_out)
     return {
-        field.name: _placed(
+        field.name: partial(
+            within,
             f".{field.name}",
             _writer(f"{place}.{field.name}", field.type, known[field.name], named),
         )
@@ -81,10 +81,6 @@ def reader(kind: DataType) -> Convert | None:
 
 def _read(read: Convert | None, value: object) -> Any:  # noqa: ANN401
     return value if value is None or read is None else read(value)
-
-
-def _placed(place: str, write: Convert) -> Convert:
-    return lambda value: within(place, write, value)
 
 
 def _writer(place: str, kind: DataType, avro: AvroType, named: Named) -> Convert:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
-__all__ = ["NO_BINARIES", "Codec", "Payload"]
-
 Payload: TypeAlias = tuple[bytes, dict[str, bytes]]
 """The body of a message, and the binary columns that go into headers, by name."""
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from sojourn.app import datatype
 from sojourn.app.codec.base import NO_BINARIES, Payload
@@ -20,13 +20,8 @@ from sojourn.app.writing import Writer, key_of_json, writer
 from sojourn.errors import BadRecord
 from sojourn.text import shown
 
-__all__ = ["HALF_A_LETTER", "JsonCodec", "decode", "encode", "is_text"]
-
 HALF_A_LETTER = "has half a surrogate pair, which is not valid UTF-8; replace it"
 """The problem of text that cannot be encoded in UTF-8."""
-
-Writers: TypeAlias = tuple[tuple[str, Writer], ...]
-"""The columns whose values must be converted for JSON, with their converters."""
 
 _json = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
@@ -58,17 +53,13 @@ def decode(
 
 
 class JsonCodec:
-    """The codec of a stream in JSON."""
-
     lacking = ()
 
     def __init__(self, schema: Schema, stream: str = "record") -> None:
         self._stream, self._names, self._binaries = stream, schema.names, schema.binaries
         self._check = check_record(schema)
-        self._writers, self._odd_writers = (
-            _writers(schema, odd=False),
-            _writers(schema, odd=True),
-        )
+        self._writers = _writers(schema, odd=False)
+        self._odd_writers = _writers(schema, odd=True)
         # bytes: the values of binary columns, which come from headers
         self._columns = tuple(
             (field.name, as_is(field) | {bytes}, read_field(field)) for field in schema.fields
@@ -77,7 +68,6 @@ class JsonCodec:
         self._key_parts = {field.name: key_of_json(field) for field in schema.fields}
 
     def encode(self, record: tuple[object, ...]) -> Payload:
-        """Encode *record* for Kafka, or raise a `BadRecord` that names the column."""
         named: dict[str, Any] = {}
         try:
             self._check(record)
@@ -103,7 +93,6 @@ class JsonCodec:
     def decode(
         self, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
     ) -> tuple[Any, ...]:
-        """Decode a message into a record, or raise a `BadRecord` with the reason."""
         try:
             named = self._parse(str(body, "utf-8"))
         except RecursionError as error:
@@ -129,7 +118,6 @@ class JsonCodec:
             raise self._bad(error.place, error.problem) from error.__cause__
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return the values of *columns* as JSON; None if *body* cannot be decoded."""
         try:
             named = self._parse(str(body, "utf-8"))
             return json.dumps([self._key_parts[name](named.get(name)) for name in columns])
@@ -143,7 +131,8 @@ class JsonCodec:
 _codec = lru_cache(maxsize=1024)(JsonCodec)
 
 
-def _writers(schema: Schema, *, odd: bool) -> Writers:
+def _writers(schema: Schema, *, odd: bool) -> tuple[tuple[str, Writer], ...]:
+    """Return the columns whose values must be converted for JSON, with their converters."""
     return tuple(
         (field.name, write)
         for field in schema.fields
@@ -151,7 +140,7 @@ def _writers(schema: Schema, *, odd: bool) -> Writers:
     )
 
 
-def _written(named: dict[str, Any], writers: Writers) -> dict[str, Any]:
+def _written(named: dict[str, Any], writers: tuple[tuple[str, Writer], ...]) -> dict[str, Any]:
     if not writers:
         return named
     written = named.copy()

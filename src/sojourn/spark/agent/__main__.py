@@ -11,8 +11,6 @@ import msgspec
 
 from sojourn.spark.agent.agent import Agent, AgentSettings
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run an agent until its hosts, or the process that it watches, have ended."""

@@ -14,16 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, time
 from traceback import print_exception
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from sojourn.errors import EngineError
-from sojourn.files.log_rotation import LogRotation
-from sojourn.spark.agent.cores import core_use
+from sojourn.files.logs import LogRotation
 from sojourn.spark.agent.kafka_reach import KafkaBrokers, KafkaChecks
-from sojourn.spark.agent.memory import memory_here
 from sojourn.spark.agent.processes import LocalProcesses
+from sojourn.spark.agent.resources import core_use, memory_here
 from sojourn.spark.wire.agent import (
     AgentHello,
     AskClock,
@@ -44,8 +43,6 @@ from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.handshake import HANDSHAKE_S, NAME, introduce, peer_context
 from sojourn.spark.wire.processor import FromProcessor
 
-__all__ = ["OWN_LOG", "Agent", "AgentSettings", "node_name"]
-
 OWN_LOG = "agent.log"
 """The log of the agent itself, in its working folder."""
 
@@ -58,8 +55,6 @@ _decode = msgspec.msgpack.Decoder(ToAgent).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """The settings of an agent, as a JSON object."""
-
     executor: str
     """The id of the executor that it runs on."""
     hosts: Mapping[str, tuple[str, int]]
@@ -92,8 +87,13 @@ class Agent:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        certificate = settings.certificate
-        self._context = peer_context(certificate) if certificate else None
+        self._encryption: dict[str, Any] = {}
+        if settings.certificate:
+            self._encryption = {
+                "ssl": peer_context(settings.certificate),
+                "server_hostname": NAME,
+                "ssl_handshake_timeout": HANDSHAKE_S,
+            }
         self._kafka = KafkaChecks(settings.kafka)
         self._ending = asyncio.Event()
 
@@ -105,26 +105,23 @@ class Agent:
         ]
         parts.append(asyncio.create_task(self._kafka.run()))
         self._watch()
-        with self._rotation():
+        with ExitStack() as rotated:
+            rotated.enter_context(LogRotation(Path.cwd(), OWN_LOG))
+            if self._settings.logs:
+                rotated.enter_context(LogRotation(Path(self._settings.logs)))
             await self._ending.wait()
         for task in parts:
             task.cancel()
         await asyncio.gather(*parts, return_exceptions=True)
-
-    def _rotation(self) -> ExitStack:
-        """Rotate the logs of processors, and the agent's own."""
-        stack = ExitStack()
-        stack.enter_context(LogRotation(Path.cwd(), OWN_LOG))
-        if self._settings.logs:
-            stack.enter_context(LogRotation(Path(self._settings.logs)))
-        return stack
 
     async def _serve(self, address: str, port: int) -> None:
         """Serve a host, and reconnect: a restarted host listens at the same address."""
         sought_s = monotonic()
         while monotonic() < sought_s + _SEEK_S:
             try:
-                reader, writer = await self._connected(address, port)
+                reader, writer = await asyncio.open_connection(
+                    address, port, **self._encryption
+                )
             except OSError:  # also raised for another certificate
                 await asyncio.sleep(_SEEK_EVERY_S)
                 continue
@@ -140,19 +137,6 @@ class Agent:
             finally:
                 writer.close()
         self._ending.set()
-
-    async def _connected(
-        self, address: str, port: int
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._context is None:
-            return await asyncio.open_connection(address, port)
-        return await asyncio.open_connection(
-            address,
-            port,
-            ssl=self._context,
-            server_hostname=NAME,
-            ssl_handshake_timeout=HANDSHAKE_S,
-        )
 
     def _watch(self) -> None:
         """End as soon as the watched process ends."""
@@ -283,7 +267,6 @@ class _Operator:
             self.processes.let_go(number)
 
     async def close(self) -> None:
-        """End all processors and the template."""
         if self._opening is not None:
             self._opening.cancel()
         await self.processes.close()
@@ -317,15 +300,12 @@ class _Operator:
     # -- events of processors ---------------------------------------------------------------
 
     def said(self, number: int, message: FromProcessor) -> None:
-        """Forward a message of a processor to the host."""
         self._tell(Said(self._name, number, message))
 
     def lost(self, number: int) -> None:
-        """Report a lost processor to the host."""
         self._tell(ProcessorLost(self._name, number))
 
     def died(self, number: int, reason: str, *, starved: bool = False) -> None:
-        """Report the end of a processor, and its reason, to the host."""
         self._running.discard(number)
         self._tell(ProcessorDied(self._name, number, reason, starved))
 

@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["KafkaBrokers", "KafkaChecks", "kafka_problem"]
-
 _Found = TypeVar("_Found")
 
 # The timeout of a connection.
@@ -29,8 +27,6 @@ _WAY_OUT = "correct the name servers of the node (/etc/resolv.conf), or use /etc
 
 
 class KafkaBrokers(msgspec.Struct, frozen=True):
-    """The brokers that Kafka clients connect to."""
-
     addresses: tuple[str, ...] = ()
     """As `host:port`."""
     names: bool = False
@@ -72,7 +68,6 @@ class KafkaChecks:
         self.problem = ""
 
     async def run(self) -> None:
-        """Check until cancelled."""
         while self._brokers.addresses:
             self.asked.clear()
             self.problem = await asyncio.to_thread(kafka_problem, self._brokers)

@@ -27,8 +27,6 @@ from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.processor import Assignment, FromProcessor, NotReady, Ready
 from sojourn.spark.wire.record import Record
 
-__all__ = ["LocalProcesses", "Watcher"]
-
 _CHUNK = 1 << 16
 # The template reports the exit status of a processor shortly after its connection broke.
 _LAST_WORDS_S = 0.5
@@ -81,8 +79,6 @@ class _Process:
 
 @dataclass(slots=True)
 class LocalProcesses:
-    """The processes of one operator on this machine."""
-
     job: str
     """`package.module:factory`, called with *argument*."""
     argument: str
@@ -149,7 +145,6 @@ class LocalProcesses:
     def give(
         self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
     ) -> None:
-        """Give records to a processor, with the *states* of their keys."""
         process = self._all.get(number)  # None if it has died, which is reported separately
         if process is not None and process.connection is not None:
             process.connection.write(framed(Assignment(list(records), states)))
@@ -167,7 +162,6 @@ class LocalProcesses:
             self._kill(process.pid)
 
     def kill(self, number: int, reason: str) -> None:
-        """Kill a processor, idle or not."""
         process = self._all.get(number)
         if process is not None and process.pid is not None and not process.reason.done():
             process.reason.set_result(reason)

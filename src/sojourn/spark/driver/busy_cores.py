@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sojourn.decide.plan import Node
 from sojourn.measure.report import NodeReport
-from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.resources import core_use
 from sojourn.spark.wire.counters import NodeState
 
 

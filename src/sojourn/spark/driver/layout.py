@@ -6,12 +6,12 @@ from functools import cached_property
 from pathlib import Path
 
 from sojourn.app.application import App
-from sojourn.app.graph import readers
 from sojourn.app.loading import topology_file
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.app.parts import Part, parts_of, streams_in_kafka
 from sojourn.app.reminder import reminders_of
 from sojourn.app.stream import Sink
+from sojourn.app.streams import readers
 from sojourn.errors import BadInput
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.task.rows import Route

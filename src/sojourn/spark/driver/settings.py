@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadFile, BadInput
-from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.resources import core_use
 from sojourn.spark.driver.master import LOCAL, Master, read_pair
 from sojourn.spark.wire.record import MOST_BYTES
 from sojourn.text import shown

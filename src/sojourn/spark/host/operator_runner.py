@@ -8,7 +8,7 @@ from time import monotonic, time
 from typing import BinaryIO, Protocol
 
 from sojourn.decide.plan import HERE
-from sojourn.files.log_lines import stamp
+from sojourn.files.logs import stamp
 from sojourn.files.private_files import append_to, make_folder
 from sojourn.spark.agent.processes import LocalProcesses
 from sojourn.spark.host.counting import Counters, ErrorLog

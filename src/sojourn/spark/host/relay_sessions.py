@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from sojourn.files.log_lines import log
+from sojourn.files.logs import log
 from sojourn.spark.host.batch.checkpoint_id import CheckpointId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger

@@ -16,7 +16,7 @@ from typing import Any
 
 from sojourn.decide.plan import HERE
 from sojourn.errors import DiskFull, EngineError, SojournError
-from sojourn.files.log_lines import log
+from sojourn.files.logs import log
 from sojourn.spark.host.agent_connections import AgentConnections
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger

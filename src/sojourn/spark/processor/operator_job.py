@@ -9,19 +9,17 @@ import msgspec
 
 from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
-from sojourn.app.operator import AppOperator, PythonOperator
+from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
 from sojourn.app.parts import parts_of
 from sojourn.app.reminder import Reminder, State, reminders_of
 from sojourn.app.state import key_fields, key_values
 from sojourn.app.stream import Stream
 from sojourn.errors import BadInput, BadRecord
-from sojourn.spark.processor.job import Lent
+from sojourn.spark.processor.processor import Lent
 from sojourn.spark.processor.state_codec import StateCodec
 from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Reminded, blobs_bytes
-
-__all__ = ["OperatorJob", "of_application"]
 
 _decode = msgspec.json.Decoder(Reminded).decode
 
@@ -42,13 +40,13 @@ def of_application(argument: str) -> "OperatorJob":
             "in Spark"
         )
     part = next(part for part in parts_of(app) if name in part.operators)
-    inner = [read for o in part.operators for read in _keyed(app.operators[o], part.inner)]
+    inner = [
+        (reader, stream)
+        for reader in part.operators
+        for stream in app.operators[reader].reads
+        if stream.key and stream.name in part.inner
+    ]
     return OperatorJob(operator, keyed=inner, in_memory=set(part.inner) - set(part.writes))
-
-
-def _keyed(reader: AppOperator, inner: Collection[str]) -> list[tuple[str, Stream]]:
-    """Return the inner streams that an operator reads by key, each with its name."""
-    return [(reader.name, s) for s in reader.reads if s.key and s.name in inner]
 
 
 def _needed(stream: Stream) -> tuple[tuple[str, int], ...]:

@@ -1,22 +1,31 @@
-"""The loop of a processor: one record after the other, until the host disconnects."""
+"""A processor: the job of an operator, and the loop that gives it records from the host."""
 
 import os
 import signal
 import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter, process_time
 from traceback import StackSummary, TracebackException
+from typing import Protocol, cast
 
 import msgspec
 
-from sojourn.app.codec.registry import outlast
-from sojourn.errors import RegistryAway
-from sojourn.spark.processor.job import Job, Lent
+from sojourn.app.codec.schema_registry import outlast
+from sojourn.errors import BadInput, RegistryAway
 from sojourn.spark.wire.frames import Frames, framed
-from sojourn.spark.wire.processor import Assignment, Done, NotReady, Ready, Result, Waits
+from sojourn.spark.wire.processor import (
+    Assignment,
+    Done,
+    NotReady,
+    OutputRecord,
+    Ready,
+    Result,
+    Waits,
+)
 from sojourn.spark.wire.record import Record
-
-__all__ = ["described", "run"]
 
 _CHUNK = 1 << 16
 # Results of several records are sent together if they are faster than this. Slower ones are
@@ -26,6 +35,53 @@ _decode = msgspec.msgpack.Decoder(Assignment).decode
 _OURS = str(Path(__file__).parents[1])
 # Both are sent with a record, and an exception may have a text of any length.
 _MOST_ERROR, _MOST_TRACEBACK = 2 << 10, 8 << 10
+
+
+@dataclass(slots=True)
+class Lent:
+    """The state of a record's key, which the job may replace."""
+
+    state: bytes
+    """Empty if the key has no state."""
+    reminders: list[tuple[float, str]] = field(default_factory=list)
+    """Reminders that the job requests: delay in seconds, and note."""
+
+
+class Job(Protocol):
+    """The work of one operator.
+
+    `set_up` is called once in each processor, before its first record; then the job is called
+    with each record, and the state of its key if the operator keeps any, and returns its
+    outputs; `tear_down` is called when the processor ends cleanly. All of them may raise any
+    exception.
+    """
+
+    def set_up(self) -> None:
+        """Prepare this processor: load a model, open a connection."""
+        ...
+
+    def tear_down(self) -> None:
+        """Release what `set_up` has opened."""
+        ...
+
+    def __call__(self, record: Record, lent: Lent | None = None, /) -> Iterable[OutputRecord]:
+        """Return the outputs for *record*."""
+        ...
+
+
+def load(spec: str, argument: str = "") -> Job:
+    """Return the job that the factory *spec*, `package.module:factory`, makes of *argument*.
+
+    Raise `BadInput` if the factory cannot be imported.
+    """
+    module, _, name = spec.partition(":")
+    try:
+        factory = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BadInput(
+            f"{spec!r} cannot be loaded: {error}; write package.module:name, importable here"
+        ) from error
+    return cast("Job", factory(argument))
 
 
 def run(host: socket.socket, job: Job) -> None:

@@ -13,8 +13,6 @@ from sojourn.app.type_check import check_of, plain_types
 from sojourn.errors import BadRecord
 from sojourn.text import shown
 
-__all__ = ["StateCodec"]
-
 _ATOMS: dict[str, type] = {
     "string": str,
     "boolean": bool,

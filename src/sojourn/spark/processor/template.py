@@ -14,13 +14,10 @@ import sys
 
 import msgspec
 
-from sojourn.app.codec.registry import outlast
-from sojourn.files.log_lines import StampedLines
-from sojourn.spark.processor.job import Job, load
-from sojourn.spark.processor.processor import described, run
+from sojourn.app.codec.schema_registry import outlast
+from sojourn.files.logs import StampedLines
+from sojourn.spark.processor.processor import Job, described, load, run
 from sojourn.spark.wire.frames import framed
-
-__all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
 
 # The interval of checks for ended processors, while there are no requests.
 _LOOK_S = 0.2

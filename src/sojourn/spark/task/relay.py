@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from sojourn.app.codec.registry import outlast
+from sojourn.app.codec.schema_registry import outlast
 from sojourn.errors import EngineError, RegistryAway
 from sojourn.spark.task.rows import SCHEMA, Route, Rows, end_row
 from sojourn.spark.wire.frames import Frames, framed
@@ -39,15 +39,13 @@ from sojourn.spark.wire.relay import (
     ToRelay,
 )
 
-__all__ = ["relay"]
-
 _CHUNK = 1 << 16
 _PATIENCE_S = 20.0
 _LOOK_S = 0.02
 _HEARTBEAT_S = 1.0
 _decode = msgspec.msgpack.Decoder(ToRelay).decode
 
-Batches = Iterable[pa.RecordBatch]
+_Batches = Iterable[pa.RecordBatch]
 
 
 def relay(
@@ -57,7 +55,7 @@ def relay(
     ends: str = "",
     *,
     patience_s: float = _PATIENCE_S,
-) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Return the function for `mapInArrow`: the relay to the host at *address*.
 
     A host that restarts must accept a connection within *patience_s*. When a batch has lasted
@@ -65,7 +63,7 @@ def relay(
     offsets of partitions under the name *ends*, unless it is empty.
     """
 
-    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def run(batches: _Batches) -> Iterator[pa.RecordBatch]:
         with _connected(address, route.part, patience_s) as host:
             yield from _Relay(host, route, batch_s, ends).results(batches)
 
@@ -100,7 +98,7 @@ class _Relay:
         self._failure: BaseException | None = None
         self._sending, self._over = threading.Lock(), threading.Event()
 
-    def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+    def results(self, batches: _Batches) -> Iterator[pa.RecordBatch]:
         """Yield results until the host lets this task end."""
         self._send(_hello())
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
@@ -155,7 +153,7 @@ class _Relay:
         with self._sending, suppress(OSError):
             self._host.sendall(framed(message))
 
-    def _pass_on(self, batches: Batches) -> None:
+    def _pass_on(self, batches: _Batches) -> None:
         """Send records to the host, within its credit."""
         try:
             for batch in batches:

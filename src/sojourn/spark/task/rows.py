@@ -25,11 +25,10 @@ from sojourn.spark.wire.headers import (
     TRACE,
     WRITTEN,
     Header,
-    Lineage,
     addressee,
     child_identity,
-    lineage_of,
     marked,
+    record_of,
 )
 from sojourn.spark.wire.record import (
     MOST_BYTES,
@@ -42,8 +41,6 @@ from sojourn.spark.wire.record import (
 from sojourn.spark.wire.relay import Results, Row
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import LONGEST, SignedInputs
-
-__all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
 
 OUTPUT = (
     "topic string, partition int, key binary, value binary, "
@@ -146,20 +143,19 @@ class Rows:
         topic, headers = row["topic"], row["headers"] or ()
         projection, unchanged = self._route.before.get(topic, ("", ""))
         refused = (projection, row["error"]) if row.get("error") else None
-        lineage = lineage_of(
+        record = record_of(
             [(header["key"], header["value"]) for header in headers],
+            row["value"] or b"",
+            stream=self._stream(topic, headers) if refused is None else unchanged,
             topic=topic,
             partition=row["partition"],
             offset=row["offset"],
             timestamp_s=_moment_s(row["timestamp_us"]),
             key=row["key"],
             mark=self._route.marks.get(topic, ""),
+            room_bytes=self._room_bytes,
+            weight=self._weight,
         )
-        traced = lineage.traced
-        if traced is None:
-            traced = self._sampling.weight(time.monotonic())
-        payload = row["value"] or b""
-        stream = self._stream(topic, headers) if refused is None else unchanged
         told_for = [header["value"] for header in headers if header["key"] == FOR]
         # of a retry: empty if it is addressed to another part or application
         only = self._addressees.get(told_for[-1] or b"", "") if told_for else None
@@ -168,51 +164,36 @@ class Rows:
         return Row(
             (topic, row["partition"]),
             row["offset"],
-            Record(
-                lineage.identity,
-                payload,
-                stream,
-                lineage.blobs,
-                written_s=lineage.written_s,
-                root=lineage.root,
-                birth_s=lineage.birth_s,
-                traced=traced,
-                room=self._room(lineage),
-                position=lineage.position,
-                message_key=lineage.key,
-                others=lineage.others,
-            ),
-            self._keys_of(stream, payload, lineage.key),
+            record,
+            self._keys_of(record),
             only,
             refused,
             None
             if told_for or topic not in self._route.deduplicates
             else self._inputs.provenance(
-                lineage.identity,
-                lineage.root,
+                record.name,
+                record.root,
                 headers,
                 given=any(header["key"] == ID for header in headers),
             ),
-            null=not payload and refused is None,
+            null=not record.payload and refused is None,
         )
 
-    def _keys_of(
-        self, stream: str, payload: bytes, message_key: bytes | None
-    ) -> dict[str, str | None]:
+    def _weight(self) -> int:
+        return self._sampling.weight(time.monotonic())
+
+    def _keys_of(self, record: Record) -> dict[str, str | None]:
         """Return the keys of a record, by the operators that read it by key.
 
         The key of a message without a value is its Kafka key.
         """
-        if (operator := self._reminders.get(stream)) is not None:
-            return {operator: reminder_key(payload)}
-        if not payload:
-            return {
-                reader: key_of_message(key_fields(read), message_key)
-                for reader, _, read in self._keys.get(stream, ())
-            }
+        if (operator := self._reminders.get(record.stream)) is not None:
+            return {operator: reminder_key(record.payload)}
         return {
-            reader: codec.key(payload, read.key)
-            for reader, codec, read in self._keys.get(stream, ())
+            reader: codec.key(record.payload, read.key)
+            if record.payload
+            else key_of_message(key_fields(read), record.message_key)
+            for reader, codec, read in self._keys.get(record.stream, ())
         }
 
     def _stream(self, topic: str, headers: Iterable[SparkRow]) -> str:
@@ -221,11 +202,6 @@ class Rows:
             return self._route.reads[topic]
         told = [header["value"] for header in headers if header["key"] == STREAM]
         return bytes(told[-1] or b"").decode(errors="replace") if told else ""
-
-    def _room(self, lineage: Lineage) -> int:
-        """Return the maximum size of a child, without its key and headers."""
-        ids = len(lineage.identity.encode()) + len(lineage.root.encode())
-        return max(1, self._room_bytes - ids - len(lineage.key or b""))
 
     def left(self, results: Results) -> list[SparkRow]:
         """Return the rows of results; projections behind the part are not applied yet."""
@@ -275,7 +251,6 @@ def end_row(name: str, source: Partition, end: int) -> SparkRow:
 
 
 def _headers(record: Record) -> list[Header]:
-    """Return the headers of a result."""
     return [
         (ID, record.name.encode()),
         (ROOT, record.root.encode()),

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Sampling"]
-
 _SPAN_S = 1.0
 
 

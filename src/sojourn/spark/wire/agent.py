@@ -8,24 +8,6 @@ import msgspec
 
 from sojourn.spark.wire.processor import Assignment, Done, NotReady, Ready, Waits
 
-__all__ = [
-    "AgentHello",
-    "AskClock",
-    "Assign",
-    "CheckKafka",
-    "ClockIs",
-    "FromAgent",
-    "Kill",
-    "LetGo",
-    "ProcessorDied",
-    "ProcessorLost",
-    "Said",
-    "Start",
-    "ToAgent",
-    "Usage",
-    "Welcome",
-]
-
 
 class AgentHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The first message of an agent."""
@@ -49,15 +31,11 @@ class Welcome(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Start(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Start a processor."""
-
     operator: str
     number: int
 
 
 class Assign(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Give records to a processor."""
-
     operator: str
     number: int
     assignment: Assignment

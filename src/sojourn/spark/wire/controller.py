@@ -6,26 +6,6 @@ import msgspec
 
 from sojourn.spark.wire.counters import PartTally
 
-__all__ = [
-    "Ask",
-    "AskTasks",
-    "Broken",
-    "Bye",
-    "CheckNodes",
-    "Drain",
-    "FromController",
-    "FromHost",
-    "HostHello",
-    "Measure",
-    "NodeIs",
-    "PlaceProcessors",
-    "Reached",
-    "Report",
-    "Stopped",
-    "TasksAre",
-    "TopicEnds",
-]
-
 
 class HostHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The first message of a host."""

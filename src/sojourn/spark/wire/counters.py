@@ -7,23 +7,11 @@ import msgspec
 
 from sojourn.measure.counters import ProcessorReport
 
-__all__ = [
-    "BIN_S",
-    "NodeState",
-    "OperatorState",
-    "OperatorTally",
-    "PartState",
-    "PartTally",
-    "Trace",
-]
-
 BIN_S = 0.2
 """The width of a bin of arrivals."""
 
 
 class OperatorState(msgspec.Struct, array_like=True, frozen=True):
-    """The current state of an operator."""
-
     wanted: int = 0
     """Requested processors."""
     running: int = 0
@@ -66,8 +54,6 @@ class Trace(msgspec.Struct, array_like=True, frozen=True):
 
 
 class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
-    """Counters of an operator since the last report."""
-
     since_s: float
     """The beginning of the interval, by the monotonic clock of the machine."""
     at_s: float
@@ -119,8 +105,6 @@ class NodeState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PartState(msgspec.Struct, array_like=True, frozen=True):
-    """The current state of a part."""
-
     batch: int = -1
     """The batch of Spark."""
     attempt: int = -1
@@ -147,7 +131,5 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PartTally(msgspec.Struct, array_like=True, frozen=True):
-    """Counters and state of a part."""
-
     state: PartState
     operators: dict[str, OperatorTally]

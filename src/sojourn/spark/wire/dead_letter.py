@@ -19,20 +19,6 @@ from sojourn.spark.wire.headers import (
 from sojourn.spark.wire.record import message_bytes
 from sojourn.spark.wire.relay import DeadResult
 
-__all__ = [
-    "CUT",
-    "MOST_ERROR_BYTES",
-    "MOST_TRACEBACK_BYTES",
-    "OPERATOR",
-    "POSITION",
-    "RECORD",
-    "STREAM",
-    "TRACEBACK",
-    "TRIES",
-    "Letter",
-    "dead_letter",
-]
-
 OPERATOR, STREAM, RECORD = "sojourn-operator", "sojourn-stream", "sojourn-record"
 """The operator that failed, and the stream and id of the record."""
 POSITION = "sojourn-position"
@@ -67,12 +53,13 @@ def dead_letter(letter: DeadResult, *, now_s: float, most_bytes: int) -> Letter:
         (OPERATOR, operator.encode()),
         (STREAM, record.stream.encode()),
         (TRIES, str(max(1, letter.tries)).encode()),
-        (ERROR, _beginning(letter.error, MOST_ERROR_BYTES)),
+        (ERROR, _sound(letter.error.encode(errors="replace")[:MOST_ERROR_BYTES])),
     ]
     if not letter.inner:
         told.append((POSITION, record.position.encode()))
     if letter.traceback:
-        told.append((TRACEBACK, _end(letter.traceback, MOST_TRACEBACK_BYTES)))
+        traceback = letter.traceback.encode(errors="replace")
+        told.append((TRACEBACK, _sound(traceback[-MOST_TRACEBACK_BYTES:])))
     blobs = [(BLOB + name, content) for name, content in record.blobs.items()]
     headers = [*record.others, *blobs, *told]
     if message_bytes(record.message_key, record.payload, headers) <= most_bytes:
@@ -82,14 +69,6 @@ def dead_letter(letter: DeadResult, *, now_s: float, most_bytes: int) -> Letter:
     told.append((CUT, str(record.size_bytes).encode()))
     room = max(0, most_bytes - message_bytes(key, b"", told))
     return Letter(key, record.payload[: min(_MOST_CUT_BYTES, room)], told)
-
-
-def _beginning(text: str, most: int) -> bytes:
-    return _sound(text.encode(errors="replace")[:most])
-
-
-def _end(text: str, most: int) -> bytes:
-    return _sound(text.encode(errors="replace")[-most:])
 
 
 def _sound(cut: bytes) -> bytes:

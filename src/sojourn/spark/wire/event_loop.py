@@ -12,8 +12,6 @@ from typing import cast
 
 from sojourn.spark.wire.frames import Frames
 
-__all__ = ["OURS", "Alarm", "BackgroundTasks", "FrameConnection", "report"]
-
 OURS = "sojourn"
 """The key that marks an exception context made by `report`."""
 _CHUNK = 1 << 16
@@ -33,7 +31,6 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def spawn(self, work: Coroutine[None, None, None]) -> None:
-        """Start *work* as a task."""
         task = asyncio.create_task(_reporting(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -41,7 +38,6 @@ class BackgroundTasks:
         task.add_done_callback(lambda _: work.close())
 
     def cancel(self) -> None:
-        """Cancel all running tasks."""
         for task in list(self._tasks):
             task.cancel()
 
@@ -90,7 +86,6 @@ class FrameConnection(asyncio.BufferedProtocol):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def write(self, frame: bytes) -> None:
-        """Send a frame, if the connection is open."""
         if self._transport is not None:
             self._transport.write(frame)
 
@@ -129,7 +124,6 @@ class FrameConnection(asyncio.BufferedProtocol):
                 self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Resolve *closed*, whatever the reason."""
         del exc
         if not self.closed.done():
             self.closed.set_result(None)

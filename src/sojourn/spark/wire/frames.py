@@ -4,8 +4,6 @@ from struct import Struct as Layout
 
 import msgspec
 
-__all__ = ["PREFIX_BYTES", "Frames", "framed"]
-
 _LENGTH = Layout("!I")
 PREFIX_BYTES = _LENGTH.size
 """The size of the length prefix."""
@@ -13,7 +11,6 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def framed(message: msgspec.Struct) -> bytes:
-    """Return *message* as a frame."""
     body = _encoder.encode(message)
     return _LENGTH.pack(len(body)) + body
 

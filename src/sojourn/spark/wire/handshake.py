@@ -19,7 +19,6 @@ import asyncio
 import hmac
 import socket
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,18 +28,6 @@ from typing import Literal, Self, TypeAlias, get_args
 from sojourn.errors import EngineError
 from sojourn.files.durable_file import write_durably
 from sojourn.registry import optional
-
-__all__ = [
-    "HANDSHAKE_S",
-    "NAME",
-    "Purpose",
-    "RunIdentity",
-    "admit",
-    "host_context",
-    "introduce",
-    "introduce_socket",
-    "peer_context",
-]
 
 Purpose: TypeAlias = Literal["agent", "relay"]
 
@@ -142,7 +129,7 @@ async def admit(
     try:
         async with asyncio.timeout(within_s):
             told = await reader.readexactly(_PURPOSE + _NUMBER + _PROOF)
-    except (TimeoutError, OSError, asyncio.IncompleteReadError):
+    except (OSError, asyncio.IncompleteReadError):
         return None
     purpose, drawn = told[:_PURPOSE], ours + told[_PURPOSE:-_PROOF]
     known = hmac.compare_digest(told[-_PROOF:], _proof(secret, "client", purpose, drawn))
@@ -154,17 +141,19 @@ async def admit(
     return next((each for each in get_args(Purpose) if each == named), None)
 
 
-def _answer(
-    greeting: bytes, secret: bytes, purpose: Purpose
-) -> tuple[bytes, Callable[[bytes], bool]]:
-    """Return the client's answer to a greeting, and a check of the host's reply."""
+def _answer(greeting: bytes, secret: bytes, purpose: Purpose) -> tuple[bytes, bytes]:
+    """Return the client's answer to a greeting, and the proof that the host must reply."""
     if not greeting.startswith(_GREETING):
         raise EngineError("the peer is not a host of this application")
     padded, ours = purpose.encode().ljust(_PURPOSE), token_bytes(_NUMBER)
     drawn = greeting[len(_GREETING) :] + ours
-    expected = _proof(secret, "server", padded, drawn)
     answer = padded + ours + _proof(secret, "client", padded, drawn)
-    return answer, lambda reply: hmac.compare_digest(reply, expected)
+    return answer, _proof(secret, "server", padded, drawn)
+
+
+def _check_reply(reply: bytes, expected: bytes) -> None:
+    if not hmac.compare_digest(reply, expected):
+        raise EngineError("the other end does not know the secret of this run")
 
 
 async def introduce(
@@ -177,26 +166,24 @@ async def introduce(
     try:
         async with asyncio.timeout(HANDSHAKE_S):
             greeting = await reader.readexactly(len(_GREETING) + _NUMBER)
-            answer, is_proof = _answer(greeting, secret, purpose)
+            answer, expected = _answer(greeting, secret, purpose)
             writer.write(answer)
-            proved = is_proof(await reader.readexactly(_PROOF))
-    except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
+            reply = await reader.readexactly(_PROOF)
+    except (OSError, asyncio.IncompleteReadError) as error:
         raise EngineError("the host did not accept the secret of this run") from error
-    if not proved:
-        raise EngineError("the other end does not know the secret of this run")
+    _check_reply(reply, expected)
 
 
 def introduce_socket(host: socket.socket, secret: bytes, purpose: Purpose) -> None:
     """Authenticate as `introduce` does, on a blocking socket."""
     host.settimeout(HANDSHAKE_S)
     try:
-        answer, is_proof = _answer(_received(host, len(_GREETING) + _NUMBER), secret, purpose)
+        answer, expected = _answer(_received(host, len(_GREETING) + _NUMBER), secret, purpose)
         host.sendall(answer)
-        proved = is_proof(_received(host, _PROOF))
+        reply = _received(host, _PROOF)
     except OSError as error:
         raise EngineError("the host did not accept the secret of this run") from error
-    if not proved:
-        raise EngineError("the other end does not know the secret of this run")
+    _check_reply(reply, expected)
     host.settimeout(None)
 
 

@@ -8,39 +8,11 @@ record that is processed again have the same ids, if the function is determinist
 Any client may write to a topic, so headers with invalid values are ignored.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-import msgspec
-
-__all__ = [
-    "BIRTH",
-    "BLOB",
-    "CHILD_DIGEST",
-    "CHILD_HEAD",
-    "ERROR",
-    "FOR",
-    "ID",
-    "INPUT",
-    "LATEST_S",
-    "LONGEST_CHILD",
-    "MOST_ID_BYTES",
-    "MOST_TRACED",
-    "OURS",
-    "ROOT",
-    "TRACE",
-    "WRITTEN",
-    "Header",
-    "Lineage",
-    "addressee",
-    "child_identity",
-    "identity_of",
-    "is_retry",
-    "lineage_of",
-    "marked",
-    "root_of",
-]
+from sojourn.spark.wire.record import Record
 
 ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
 """The id of the record, the id of its root, and the birth time of the root."""
@@ -75,42 +47,28 @@ OURS = "sojourn-"
 Header = tuple[str, bytes]
 
 
-class Lineage(msgspec.Struct, frozen=True, kw_only=True):
-    """The metadata of a record that was read from Kafka."""
-
-    identity: str
-    root: str
-    """The id of its root."""
-    birth_s: float
-    """The birth of its root (Unix time)."""
-    written_s: float
-    """When it was written to its stream."""
-    blobs: dict[str, bytes]
-    """Binary columns."""
-    traced: int | None = None
-    """The number of roots that its own stands for; 0 if not traced, None of a new root."""
-    position: str = ""
-    """The topic, partition and offset that it was read from."""
-    key: bytes | None = None
-    """The Kafka key."""
-    others: tuple[Header, ...] = ()
-    """Headers that Sojourn did not set."""
-
-
-def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
+def record_of(  # noqa: PLR0913 - all that Kafka tells of a record
     headers: Iterable[tuple[str | None, bytes | None]],
+    payload: bytes,
     *,
+    stream: str,
     topic: str,
     partition: int,
     offset: int,
     timestamp_s: float,
     key: bytes | None = None,
     mark: str = "",
-) -> Lineage:
-    """Return the metadata in a record's headers, by default derived from its position.
+    room_bytes: int = 0,
+    weight: Callable[[], int] = lambda: 0,
+) -> Record:
+    """Return the record of a message, with what its headers tell, or else its position.
 
-    >>> stranger = lineage_of([], topic="lines", partition=0, offset=7, timestamp_s=1.5)
-    >>> stranger.identity, stranger.root, stranger.birth_s
+    Ids and key are part of *room_bytes*, the room of its children. *weight* returns how many
+    roots it stands for if it is a root itself.
+
+    >>> place = {"topic": "lines", "partition": 0, "offset": 7, "timestamp_s": 1.5}
+    >>> stranger = record_of([], b"", stream="lines", **place)
+    >>> stranger.name, stranger.root, stranger.birth_s
     ('lines/0/7', 'lines/0/7', 1.5)
     """
     told: dict[str, bytes] = {}
@@ -123,7 +81,6 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
             blobs[name.removeprefix(BLOB)] = value or b""
         else:
             told[name] = value or b""
-    position = f"{topic}/{partition}/{offset}"
     identity = root = f"{marked(topic, mark)}/{partition}/{offset}"
     birth_s, written_s, traced = timestamp_s, timestamp_s, None
     if told:  # of most roots nothing is, and they come in large numbers
@@ -132,15 +89,19 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
         birth_s = _seconds(told, BIRTH, timestamp_s)
         written_s = _seconds(told, WRITTEN, timestamp_s)
         traced = _traced(told)
-    return Lineage(
-        identity=identity,
+    beside = len(identity.encode()) + len(root.encode()) + len(key or b"")
+    return Record(
+        identity,
+        payload,
+        stream,
+        blobs,
+        written_s=written_s,
         root=root,
         birth_s=birth_s,
-        written_s=written_s,
-        blobs=blobs,
-        traced=traced,
-        position=position,
-        key=key,
+        traced=weight() if traced is None else traced,
+        room=max(1, room_bytes - beside),
+        position=f"{topic}/{partition}/{offset}",
+        message_key=key,
         others=tuple(others),
     )
 
@@ -185,17 +146,11 @@ def marked(topic: str, mark: str) -> str:
     return f"{topic}@{mark}" if mark else topic
 
 
-def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """Return the id of the record in headers, as Spark has them; None without one."""
-    return _told(headers, ID)
+def id_in(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:
+    """Return the id in the header *name*, `ID` or `ROOT`, of headers as Spark has them.
 
-
-def root_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """Return the id of the root in headers, as Spark has them; None without one."""
-    return _told(headers, ROOT)
-
-
-def _told(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:
+    None if there is none.
+    """
     for header in headers or ():
         if header["key"] == name and header["value"]:
             return bytes(header["value"]).decode(errors="replace")

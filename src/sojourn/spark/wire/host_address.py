@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 from sojourn.errors import EngineError
 from sojourn.spark.wire.handshake import HANDSHAKE_S, NAME, introduce_socket, peer_context
 
-__all__ = ["HostAddress", "encrypted"]
-
 _CONNECT_S = 10.0
 _CHUNK = 1 << 16
 # A live host answers a close immediately, and a dead one never does.

@@ -7,8 +7,6 @@ from pathlib import Path
 from sojourn.app.operator import OnError
 from sojourn.spark.wire.repetitions import ID_WINDOW
 
-__all__ = ["SECRET", "SOCKET", "TOKEN", "HostSettings", "OperatorSettings"]
-
 TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
 """The environment variable with the token by which a host authenticates to its controller."""
 SECRET = "SOJOURN_RUN_SECRET"  # noqa: S105 - its name

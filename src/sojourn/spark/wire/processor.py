@@ -6,18 +6,6 @@ import msgspec
 
 from sojourn.spark.wire.record import Record
 
-__all__ = [
-    "Answer",
-    "Assignment",
-    "Done",
-    "FromProcessor",
-    "NotReady",
-    "OutputRecord",
-    "Ready",
-    "Result",
-    "Waits",
-]
-
 
 class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
     """A record that an operator sends to a stream."""
@@ -31,7 +19,6 @@ class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """The size of payload and binary columns."""
         blobs = self.blobs
         return len(self.payload) + (sum(map(len, blobs.values())) if blobs else 0)
 

@@ -8,17 +8,6 @@ from typing import NamedTuple
 
 import msgspec
 
-__all__ = [
-    "MOST_BYTES",
-    "Partition",
-    "Record",
-    "Reminded",
-    "Root",
-    "blobs_bytes",
-    "message_bytes",
-    "reminder_key",
-]
-
 MOST_BYTES = 1 << 20
 """The default limit of Kafka's clients (`max.request.size`) and brokers."""
 
@@ -40,8 +29,6 @@ class Root(NamedTuple):
 
 # A part has many records and they form no cycles, so the garbage collector need not track them.
 class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A record with its metadata."""
-
     name: str
     """Its unique id, which stays the same when it is processed again after a failure."""
     payload: bytes
@@ -71,7 +58,6 @@ class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """The size of payload, binary columns, keys and headers."""
         if not (self.blobs or self.key or self.message_key or self.others):
             return len(self.payload)  # the usual case, asked several times for each record
         return (

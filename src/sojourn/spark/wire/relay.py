@@ -13,23 +13,6 @@ from sojourn.spark.wire.processor import Waits
 from sojourn.spark.wire.record import Partition, Record, Root
 from sojourn.spark.wire.repetitions import Provenance
 
-__all__ = [
-    "AllRead",
-    "DeadResult",
-    "Ends",
-    "Failed",
-    "Finished",
-    "FromRelay",
-    "Grant",
-    "Heartbeat",
-    "RelayHello",
-    "Results",
-    "Row",
-    "RowsMessage",
-    "ToRelay",
-    "with_rows_together",
-]
-
 
 class RelayHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The first message of a relay, which is a task of a batch."""
@@ -106,7 +89,6 @@ class DeadResult(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Its approximate size in memory."""
         return self.record.size_bytes + len(self.error) + len(self.traceback)
 
 

@@ -24,16 +24,7 @@ from itertools import count
 from typing import Self
 
 import msgspec
-
-__all__ = [
-    "ID_WINDOW",
-    "FromPartition",
-    "Input",
-    "Memory",
-    "Provenance",
-    "RecentIds",
-    "Repetitions",
-]
+from msgspec.structs import replace
 
 ID_WINDOW = 100_000
 """The default number of earlier ids that the id from a producer is compared with."""
@@ -96,10 +87,6 @@ class FromPartition(msgspec.Struct, array_like=True):
         self.ids[name] = entered.offset
         return True
 
-    def copied(self) -> "FromPartition":
-        """Return a copy that later records do not change."""
-        return msgspec.structs.replace(self, ids=dict(self.ids))
-
 
 class RecentIds(msgspec.Struct, array_like=True):
     """The last ids from producers, with the number of each; *passed* counts all of them.
@@ -128,10 +115,6 @@ class RecentIds(msgspec.Struct, array_like=True):
             self.ids = {name: n for name, n in self.ids.items() if n > self.passed - window}
         return True
 
-    def copied(self) -> "RecentIds":
-        """Return a copy that later records do not change."""
-        return RecentIds(self.passed, dict(self.ids))
-
 
 class Memory(msgspec.Struct, array_like=True):
     """The deduplication state of a partition that was read up to some offset."""
@@ -149,8 +132,11 @@ class Memory(msgspec.Struct, array_like=True):
 
     def copied(self) -> "Memory":
         """Return a copy that later records do not change."""
-        partitions = [known.copied() for known in self.partitions]
-        return Memory(partitions, self.named.copied(), self.outside.copied())
+        return Memory(
+            [replace(known, ids=known.ids.copy()) for known in self.partitions],
+            replace(self.named, ids=self.named.ids.copy()),
+            replace(self.outside, ids=self.outside.ids.copy()),
+        )
 
 
 class Repetitions:

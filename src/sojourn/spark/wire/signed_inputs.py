@@ -2,9 +2,8 @@
 
 Readers drop duplicates by these headers (`sojourn.spark.wire.repetitions`), and a forged floor
 could make them drop every later record. So a header counts only with the signature of this
-application: HMAC-SHA256 over its text, truncated to 128 bits. The signature does not cover the
-id. That is safe: a valid header copied to another record names an offset that was already
-written, so it suppresses nothing.
+application: HMAC-SHA256 over its text, truncated to 128 bits. It does not cover the id, because
+a valid header on another record suppresses nothing: its offset was already written.
 """
 
 import hmac
@@ -16,8 +15,6 @@ from typing import Any
 
 from sojourn.spark.wire.headers import INPUT, Header
 from sojourn.spark.wire.repetitions import Input, Provenance
-
-__all__ = ["LONGEST", "SIGNATURE", "SignedInputs"]
 
 SIGNATURE = 32
 """Hexadecimal digits of a signature."""

@@ -5,7 +5,7 @@ import pytest
 
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadInput
-from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.resources import core_use
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.settings import SparkSettings, read_folder
 

@@ -9,8 +9,8 @@ import sojourn as sj
 from sojourn.app.codec import codec_of
 from sojourn.app.reminder import reminders_of
 from sojourn.errors import BadInput, BadRecord
-from sojourn.spark.processor.job import Lent
 from sojourn.spark.processor.operator_job import OperatorJob, of_application
+from sojourn.spark.processor.processor import Lent
 from sojourn.spark.wire.record import Record, Reminded
 from unit.spark.host import application
 

@@ -16,8 +16,8 @@ from contextlib import ExitStack, closing, suppress
 import psutil
 from confluent_kafka import Producer
 
-from sojourn.app.graph import writers
 from sojourn.app.loading import load
+from sojourn.app.streams import writers
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.ports import free_ports

@@ -14,7 +14,7 @@ from sojourn.spark.driver.query.real_time import (
     transferred,
     without_end_rows,
 )
-from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
+from sojourn.spark.task.deduplication import Deduplication, new_alone
 from sojourn.spark.task.relay import relay
 from sojourn.spark.task.rows import OUTPUT, SCHEMA, Route
 from sojourn.spark.wire.host_address import HostAddress
@@ -82,7 +82,7 @@ def deduplicated_frame(spark: SparkSession, sink: Deduplication) -> DataFrame:
     """Return the records that the query of *sink* copies there, without duplicates.
 
     Each partition of the stream is written to the partition of the sink with the same number,
-    so the tasks (`sojourn.spark.task.deduplicate`) work independently of each other.
+    so the tasks (`sojourn.spark.task.deduplication`) work independently of each other.
     """
     source = read_topics(spark.newSession(), sink.spark, [sink.reads], sink.starting)
     record = sql.struct(*(name for name in SCHEMA.names if name != "topic"), "offset")

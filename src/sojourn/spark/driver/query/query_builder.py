@@ -29,7 +29,7 @@ from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.batch_files import Positions
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.task.deduplicate.new_records import Deduplication
+from sojourn.spark.task.deduplication import Deduplication
 from sojourn.spark.wire.headers import marked
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.signed_inputs import SignedInputs

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sojourn.decide.plan import ANYWHERE, HERE, Node, Plan
 from sojourn.engine import Cost, check_plan
 from sojourn.errors import EngineError
-from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.resources import core_use
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.topology import Topology

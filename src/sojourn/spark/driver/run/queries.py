@@ -9,7 +9,7 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.files.log_lines import stamp
+from sojourn.files.logs import stamp
 from sojourn.files.private_files import append_to
 from sojourn.spark.driver.batches import end_in_time
 from sojourn.spark.driver.disk_watch import DiskWatch

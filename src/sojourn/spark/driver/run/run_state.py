@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import BadInput
-from sojourn.files.log_rotation import LogRotation
+from sojourn.files.logs import LogRotation
 from sojourn.spark.driver.run.start_request import StartRequest
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.shared_folder import SharedState, written_by_tasks

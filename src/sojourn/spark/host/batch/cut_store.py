@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.files.checked_file import RESTORE, read_checked, write_checked
+from sojourn.files.durable_file import RESTORE, read_checked, write_checked
 from sojourn.spark.host.batch.attempts import Attempts
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.host_log import HostLog

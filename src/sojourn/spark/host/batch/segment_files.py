@@ -10,8 +10,7 @@ from uuid import uuid4
 import msgspec
 
 from sojourn.errors import BadFile, DiskFull, EngineError
-from sojourn.files.checked_file import RESTORE, read_checked, sealed, unsealed
-from sojourn.files.durable_file import unwritable
+from sojourn.files.durable_file import RESTORE, read_checked, sealed, unsealed, unwritable
 from sojourn.files.private_files import make_folder, sync_folder, write_new
 from sojourn.spark.host.batch.cut import OpenRecord
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Protocol, TypeAlias
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.files.checked_file import RESTORE
+from sojourn.files.durable_file import RESTORE
 from sojourn.spark.host.batch.cut import CutId
 
 __all__ = [

@@ -22,8 +22,7 @@ import lmdb
 import msgspec
 
 from sojourn.errors import BadFile, DiskFull, EngineError
-from sojourn.files.checked_file import RESTORE, read_checked, write_checked
-from sojourn.files.durable_file import unwritable
+from sojourn.files.durable_file import RESTORE, read_checked, unwritable, write_checked
 from sojourn.files.private_files import FILE_MODE, make_folder
 from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.state.keyed_state import Delta, MergeState, is_ordered

@@ -7,7 +7,7 @@ from sojourn.errors import BadFile
 from sojourn.service.state_folder import StateFolder
 from sojourn.spark.driver.kafka.id_epoch import state_epoch
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.wire.headers import lineage_of
+from sojourn.spark.wire.headers import record_of
 
 
 def started(folder):
@@ -41,10 +41,14 @@ def test_a_state_whose_epoch_is_gone_is_refused(tmp_path):
 
 
 def test_a_producer_that_gives_ids_keeps_them():
-    place = {"topic": "lines", "partition": 0, "offset": 7, "timestamp_s": 0.0, "mark": "m"}
-    order = lineage_of([("sojourn-id", b"order-1")], **place)
-    assert order.identity == order.root == "order-1"
-    assert order.traced is None  # so it is followed as any other root
-    assert lineage_of([], **place).identity == lineage_of([], **place).root == "lines@m/0/7"
-    told = [("sojourn-id", b"r.a.0"), ("sojourn-root", b"r")]
-    assert lineage_of(told, **place).traced == 0
+    def read(*headers):
+        return record_of(
+            headers, b"", stream="lines", topic="lines", partition=0, offset=7,
+            timestamp_s=0.0, mark="m", weight=lambda: 9,
+        )  # fmt: skip
+
+    order = read(("sojourn-id", b"order-1"))
+    assert order.name == order.root == "order-1"
+    assert order.traced == 9  # so it is followed as any other root
+    assert read().name == read().root == "lines@m/0/7"
+    assert read(("sojourn-id", b"r.a.0"), ("sojourn-root", b"r")).traced == 0

@@ -18,7 +18,7 @@ from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.state.keyed_state import MergeState
-from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
+from sojourn.spark.task.sink_memory import SinkMemory
 from sojourn.spark.wire.record import Record, Root
 
 

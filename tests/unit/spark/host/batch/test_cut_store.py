@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.files.checked_file import write_checked
+from sojourn.files.durable_file import write_checked
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.wire.record import Record, Root

@@ -7,7 +7,7 @@ import pytest
 from small_disk import mounted
 from sojourn.decide.plan import HERE
 from sojourn.errors import BadFile, DiskFull, EngineError
-from sojourn.files.checked_file import write_checked
+from sojourn.files.durable_file import write_checked
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord, floors
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger

@@ -3,7 +3,7 @@
 import pytest
 
 from sojourn.errors import BadFile
-from sojourn.files.checked_file import write_checked
+from sojourn.files.durable_file import write_checked
 from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.state.keyed_state import KeyedState, MergeState
 from sojourn.spark.host.state.state_files import StateFiles

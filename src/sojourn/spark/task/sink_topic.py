@@ -13,9 +13,7 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from sojourn.errors import EngineError
-from sojourn.spark.wire.headers import identity_of
-
-__all__ = ["SinkTopic"]
+from sojourn.spark.wire.headers import ID, id_in
 
 _ANSWER_S = 30.0
 _READER = {
@@ -37,7 +35,6 @@ class SinkTopic:
     clients: Mapping[str, str] = field(repr=False)
 
     def end(self, partition: int) -> int:
-        """Return the end offset of a partition."""
         with self._reader(partition) as reader:
             return _bounds(reader, self.name, partition)[1]
 
@@ -114,4 +111,4 @@ def _found(
 
 def _identity(message: Message) -> str | None:
     told = cast("list[tuple[str, bytes]]", message.headers() or [])
-    return identity_of([{"key": name, "value": value} for name, value in told])
+    return id_in([{"key": name, "value": value} for name, value in told], ID)

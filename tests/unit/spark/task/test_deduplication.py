@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,14 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.files.checked_file import write_checked
-from sojourn.spark.task.deduplicate.sink_filter import Claim, Passage, Rules
-from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
+from sojourn.files.durable_file import write_checked
+from sojourn.spark.task.deduplication import Claim, Deduplication, Passage
+from sojourn.spark.task.sink_memory import SinkMemory
 from sojourn.spark.wire.repetitions import Input
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
 SIGNED = SignedInputs(b"key", frozenset(["lines@m"]))
-RULES = Rules(window=2, inputs=SIGNED, roots="stream@m")
+RULES = Deduplication(
+    name="sink",
+    reads="stream",
+    writes="sink",
+    window=2,
+    checkpoint=Path(),
+    clients={},
+    spark={},
+    mark="m",
+    inputs=SIGNED,
+)
 
 
 class Sink:
@@ -219,7 +230,7 @@ def test_what_a_first_batch_wrote_is_known_however_much_it_is(files):
 def test_what_has_no_id_gets_that_of_its_place(files):
     rows = [row(1, 5), row(1, 6, "a"), row(1, 7, "b", **{"sojourn-for": "an operator"})]
     assert new(Passage(RULES, Sink(), files, rows[0]), rows) == ["stream@m/1/5", "a"]
-    plain = Rules(window=2)
+    plain = replace(RULES, mark="", inputs=SignedInputs())
     (passed,) = Passage(plain, Sink(), files, rows[0]).new(rows[:1])
     assert passed == rows[0]
 

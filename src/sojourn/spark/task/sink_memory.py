@@ -14,11 +14,9 @@ from uuid import uuid4
 import msgspec
 
 from sojourn.errors import BadFile
-from sojourn.files.checked_file import RESTORE, read_checked, write_checked
+from sojourn.files.durable_file import RESTORE, read_checked, write_checked
 from sojourn.files.private_files import append_to
 from sojourn.spark.wire.repetitions import Memory
-
-__all__ = ["SavedMemory", "SinkMemory"]
 
 
 class SavedMemory(msgspec.Struct, array_like=True, frozen=True):
@@ -36,8 +34,6 @@ _decoder = msgspec.msgpack.Decoder(SavedMemory)
 
 @dataclass(frozen=True, slots=True)
 class SinkMemory:
-    """The files of the deduplication state."""
-
     folder: Path
     kept: int = 0
     """Batches before the last commit whose files stay."""

@@ -8,46 +8,86 @@ may end at an earlier offset, so ids ahead of its end are saved for the batches 
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
+
+import pyarrow as pa
 
 from sojourn.errors import EngineError
 from sojourn.files.private_files import make_folder, write_new
-from sojourn.spark.task.deduplicate.sink_memory import SavedMemory, SinkMemory
-from sojourn.spark.task.deduplicate.sink_topic import SinkTopic
-from sojourn.spark.wire.headers import ID, identity_of, is_retry, root_of
+from sojourn.spark.task.rows import SCHEMA, SparkRow
+from sojourn.spark.task.sink_memory import SavedMemory, SinkMemory
+from sojourn.spark.task.sink_topic import SinkTopic
+from sojourn.spark.wire.headers import ID, ROOT, id_in, is_retry, marked
 from sojourn.spark.wire.repetitions import Memory, Repetitions
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
-__all__ = ["Claim", "Passage", "Rules"]
-
-Row = dict[str, Any]
-"""The columns of a message, by name."""
-
+# In the checkpoint, because it is valid only for the offsets there.
+_MEMORY = "memory"
 _LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """How duplicates are detected."""
+class Deduplication:
+    """The query that deduplicates a topic into a sink."""
 
+    reads: str
+    """The topic that it reads."""
+    writes: str
+    """The topic of the sink."""
     window: int
     """The number of earlier ids that the id from a producer is compared with."""
+    checkpoint: Path
+    """The checkpoint folder of the query."""
+    clients: Mapping[str, str] = field(repr=False)
+    """Options of Kafka clients in Python."""
+    spark: Mapping[str, str] = field(repr=False)
+    """Options of Spark's Kafka source."""
+    mark: str = ""
+    """The mark of the topic in ids of records without one; empty passes them as they are."""
+    inputs: SignedInputs = field(default_factory=SignedInputs)
+    """Verifies the headers by which duplicates from the application's writers are detected."""
     fence_s: float = 0.0
     """Brokers refuse messages that reach the sink later than this; 0 if they do not."""
-    inputs: SignedInputs = field(default_factory=SignedInputs)
-    """Verifies the headers of the application's own writers."""
-    roots: str | None = None
-    """The topic in ids made from positions; None passes records without an id as they are."""
+    starting: str = "earliest"
+    """Offsets at which the query starts without a checkpoint."""
+    kept_batches: int = 3
+    """Batches before the last commit from which a start may resume."""
+    ends: str = ""
+    """The name under which Java learns the end offsets of partitions."""
+
+
+def new_alone(
+    sink: Deduplication,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function of a task that passes on the records that are not at the sink yet."""
+    topic = SinkTopic(sink.writes, sink.clients)
+    files = SinkMemory(sink.checkpoint / _MEMORY, sink.kept_batches)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        passage = None
+        for batch in batches:
+            rows = [row for row in batch.column(0).to_pylist() if row is not None]
+            if not rows:
+                continue
+            if passage is None:
+                passage = Passage(sink, topic, files, rows[0])
+            if new := [{**row, "topic": topic.name} for row in passage.new(rows)]:
+                yield pa.RecordBatch.from_pylist(new, SCHEMA)
+        if passage is not None:
+            passage.save()
+
+    return run
 
 
 class Passage:
     """One batch of a partition, which begins with the row *first*."""
 
-    def __init__(self, rules: Rules, sink: SinkTopic, files: SinkMemory, first: Row) -> None:
+    def __init__(
+        self, rules: Deduplication, sink: SinkTopic, files: SinkMemory, first: SparkRow
+    ) -> None:
         self._rules, self._sink, self._files = rules, sink, files
         self._partition, self._next = first["partition"], first["offset"]
         self._claim = Claim(files.folder, self._partition)
@@ -75,7 +115,7 @@ class Passage:
         self._files.note_sink_end(self._partition, self._next, end)
         return set()
 
-    def new(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def new(self, rows: Iterable[SparkRow]) -> Iterator[SparkRow]:
         """Yield the rows that are not at the sink yet, with their ids.
 
         Raise `EngineError` if another task has claimed this partition.
@@ -87,17 +127,18 @@ class Passage:
             if not is_retry(row["headers"]):
                 yield from self._new(row)
 
-    def _new(self, row: Row) -> Iterator[Row]:
-        identity, given = identity_of(row["headers"]), True
+    def _new(self, row: SparkRow) -> Iterator[SparkRow]:
+        identity, given = id_in(row["headers"], ID), True
         if identity is None:
             # from a producer, or an aggregation of Spark's own
-            if self._rules.roots is None:
+            if not self._rules.mark:
                 yield row
                 return
-            identity, given = f"{self._rules.roots}/{row['partition']}/{row['offset']}", False
+            topic = marked(self._rules.reads, self._rules.mark)
+            identity, given = f"{topic}/{row['partition']}/{row['offset']}", False
             named = {"key": ID, "value": identity.encode()}
             row = {**row, "headers": [*(row["headers"] or ()), named]}
-        root = root_of(row["headers"]) or identity
+        root = id_in(row["headers"], ROOT) or identity
         arrived = self._rules.inputs.provenance(identity, root, row["headers"], given=given)
         if arrived is None or self._repetitions.is_new(arrived):
             if identity in self._ahead:  # an earlier attempt has written it to the sink

@@ -12,15 +12,13 @@ if TYPE_CHECKING:  # Kafka's client is optional
 
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
-__all__ = ["Registry", "outlast"]
-
 _ANSWER_S, _RETRIES, _AGAIN_S = 10, 2, 0.5
 _NOT_FOUND, _TIMEOUT, _TOO_MANY, _ITS_FAULT = 404, 408, 429, 500
 
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
-def outlast(ask: "Callable[[], Answer]", tell: "Callable[[str], None]") -> Answer:
+def outlast(ask: "Callable[[], _Answer]", tell: "Callable[[str], None]") -> _Answer:
     """Call *ask*, and retry it while the schema registry does not answer.
 
     After each failed attempt *tell* is called with the reason. Raise `RegistryAway` once its
@@ -74,8 +72,8 @@ class Registry:
         return _known(self._asked(ask))
 
     def _asked(
-        self, ask: "Callable[[SchemaRegistryClient], Answer]", retries: int = _RETRIES
-    ) -> Answer | None:
+        self, ask: "Callable[[SchemaRegistryClient], _Answer]", retries: int = _RETRIES
+    ) -> _Answer | None:
         with optional("a schema registry needs", "avro"):
             from confluent_kafka.schema_registry import (  # noqa: PLC0415
                 SchemaRegistryClient,
@@ -101,7 +99,7 @@ class Registry:
             raise RegistryAway(host, str(error), self._patience_s) from error
 
 
-def _known(value: Answer | None) -> Answer:
+def _known(value: _Answer | None) -> _Answer:
     """Return *value*, which is optional only in the client's type hints."""
     if value is None:
         raise ValueError("the answer is incomplete")

@@ -1,15 +1,44 @@
-"""Checks the functions of an operator before the application starts."""
+"""Checks of what an application declares: names, flags, lengths of id windows, functions."""
 
 import inspect
+import re
 from collections.abc import Sequence
 
 from sojourn.errors import BadApplication
 from sojourn.text import shown
 
-__all__ = ["check_function", "check_samples", "check_set_up"]
-
+# A Kafka topic is named after application and stream; Kafka allows these characters, and
+# limits the length.
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 # Only arguments of the second kind have to be called as their column.
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def check_name(section: str, name: object) -> str:
+    """Return the place of *name* in *section* after checking that it is a valid name."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadApplication(
+            section,
+            f"{shown(name)} is not a valid name",
+            "use at most 100 letters A to Z, digits and . _ - (it names Kafka topics)",
+        )
+    return f"{section}.{name}"
+
+
+def check_window(place: str, window: object) -> int:
+    """Return *window* after checking that it is a positive number of ids."""
+    if not isinstance(window, int) or isinstance(window, bool) or window < 1:
+        raise BadApplication(
+            place, f"{shown(window)} is not a number of ids", "write 1 or more"
+        )
+    return window
+
+
+def check_flag(place: str, flag: object, way_out: str = "write True or False") -> bool:
+    """Return *flag* after checking that it is a bool."""
+    if not isinstance(flag, bool):
+        raise BadApplication(place, f"{shown(flag)} is neither True nor False", way_out)
+    return flag
 
 
 def check_function(

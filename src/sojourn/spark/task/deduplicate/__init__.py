@@ -1,1 +1,0 @@
-"""Deduplication before a sink."""
