@@ -75,7 +75,7 @@ def steps_ms(folder, number, what, where):
     )
     files.save(cut, states)
     if where == "store":
-        files.merge(MergeState(0, [(cut.id, states)]))
+        files.state.merge(MergeState(0, [(cut.id, states)]))
     running_s = 0.0
     clock = PartClock(lambda: 1e6 + NIGHT_S, lambda: running_s)
     ledger = Ledger(files, reminded=REMINDED, clock=clock)

@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.desk.events import RecordArrival
-from sojourn.spark.host.desk.routing import as_record
+from sojourn.spark.host.desk.part_graph import as_record
 from sojourn.spark.task.rows import Rows
 from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Root

@@ -7,10 +7,10 @@ from functools import partial
 import msgspec
 
 from sojourn.files.log_lines import log
-from sojourn.spark.host.batch.checkpoint_id import CheckpointId
+from sojourn.spark.host.batch.batch_tasks import StageTasks
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.batch.stage_tasks import StageTasks
+from sojourn.spark.host.batch.query_runs import CheckpointId
 from sojourn.spark.host.batch.write_queue import HeldEvents
 from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import (
@@ -120,8 +120,10 @@ class RelaySessions:
 
     def fail_incomplete(self) -> None:
         """Fail the batch if some of its tasks have been missing for too long."""
-        missing, not_begun = self._ledger.missing, self._ledger.not_begun
-        if reason := self._tasks.watch(self._heartbeats.listened_s, missing, not_begun):
+        relays = self._ledger.relays
+        if reason := self._tasks.watch(
+            self._heartbeats.listened_s, relays.missing, relays.not_begun
+        ):
             self._relays.say_to_all(Failed(reason))
 
     def _begin(self, relay: int, hello: RelayHello) -> None:
@@ -132,16 +134,16 @@ class RelaySessions:
         if self._tasks.is_outdated(hello.stage):
             self._relays.say(relay, Failed("a later run or batch of its query has begun"))
             return
-        attempt = self._files.attempt(hello.run)
+        attempt = self._files.attempts.number(hello.run)
         if self._settings.stateful:
-            self._files.prepare()
+            self._files.state.prepare()
         arrival = RecordArrival(attempt=attempt, batch=hello.batch, task=hello.partition)
         self._decide(RelayCame(relay, arrival))
         # If the disk is full that decision is held, and this must follow it directly.
         self._held.put_next(partial(self._greeted, relay, arrival, hello.stage))
 
     def _greeted(self, relay: int, arrival: RecordArrival, stage: int) -> None:
-        if not self._ledger.knows(relay):
+        if relay not in self._ledger.relays:
             return
         self._heartbeats.begin(relay)
         if self._tasks.begins(arrival, stage):

@@ -16,7 +16,7 @@ import msgspec
 from sojourn.spark.host.desk.instructions import HandOver
 from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.record import Partition
-from sojourn.spark.wire.relay import DeadResult, Ends, Failed, Grant, Results
+from sojourn.spark.wire.relay import Ends, Failed, Grant, Results
 
 __all__ = ["GATHER_S", "RelayWriter", "Relays"]
 
@@ -99,11 +99,11 @@ class Relays:
         results = self._results.get(over.relay)
         if results is None:
             results = self._results[over.relay] = Results([], [])
-        root, result = over.leaving.root, over.leaving.result
-        if isinstance(result, DeadResult):
-            results.letters.append((result, root, over.floor))
-        else:
-            results.records.append((result, root, over.floor))
+        leaving = over.leaving
+        if leaving.letter is not None:
+            results.letters.append((leaving.letter, leaving.root, over.floor))
+        if leaving.record is not None:
+            results.records.append((leaving.record, leaving.root, over.floor))
 
     def grant(self, relay: int, number: int) -> None:
         """Add credit for *number* rows, which a relay gets soon after the next `send`."""

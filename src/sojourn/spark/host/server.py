@@ -206,7 +206,7 @@ class Host:
         state = PartState(
             batch=ledger.batch,
             attempt=ledger.attempt,
-            relays=ledger.relays,
+            relays=len(ledger.relays),
             open=self._desk.inside,
             closed_by=self._desk.admission.closed_by,
             repeated=ledger.repeated,

@@ -21,7 +21,7 @@ from sojourn.spark.host.desk.instructions import (
     NotKept,
     RecordCompleted,
     StartProcessor,
-    Stopping,
+    StopPart,
 )
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import Result
@@ -103,7 +103,7 @@ class World:
                 self.heard.pop(processor, None)
             case RecordCompleted(done):
                 self.completed(done.record)
-            case Stopping(failed):
+            case StopPart(failed):
                 assert failed.record.name in self.open
                 self.stopped = True
 

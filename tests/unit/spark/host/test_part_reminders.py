@@ -1,8 +1,8 @@
 """Reminders and states that are due together, at the desk: records are served in between."""
 
 from sojourn.spark.host.batch.cut import Cut, CutId
+from sojourn.spark.host.batch.host_log import Entered
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.batch.log_entries import Entered
 from sojourn.spark.host.desk.events import (
     DrainAsked,
     RecordArrival,

@@ -53,7 +53,9 @@ class WordCountHost:
 
     def __init__(self, folder, *, processors=2, took_s=1.0, spills=False, **most):
         self.files = CutFiles(folder, "layout")
-        self.ledger = Ledger(self.files, Spill(self.files, most=1) if spills else None, **most)
+        self.ledger = Ledger(
+            self.files, Spill(self.files.segments, most=1) if spills else None, **most
+        )
         limits = {"limits": Limits(records=1, spilled=100)} if spills else {}
         self.desk = PartDesk(
             GRAPH, {"split": OperatorDesk(), "count": OperatorDesk()}, self.ledger, **limits
@@ -78,7 +80,7 @@ class WordCountHost:
     def _do(self, instruction):
         match instruction:
             case HandOver(_, leaving):
-                self.written.append((leaving.result.name, leaving.result.payload.decode()))
+                self.written.append((leaving.record.name, leaving.record.payload.decode()))
             case SaveCut(cut, changed):
                 self.saving.append((cut, changed))
             case MergeState():
@@ -145,7 +147,7 @@ class WordCountHost:
     def merge(self):
         """Put what is committed into the store."""
         for merge in self.merging:
-            self.files.merge(merge)
+            self.files.state.merge(merge)
             self.ledger.state.merged(merge.upto)
         self.merging.clear()
         self._let_go()

@@ -124,7 +124,7 @@ class KeyStates:
         form = self.form(operator)
         texts = _key_texts(form, key)
         with self._last(self.part_of(operator)) as (_, files, cut):
-            state = KeyedState(files)
+            state = KeyedState(files.state)
             state.restore(cut.changed)
             for text in texts:
                 if found := state.of(operator, text):

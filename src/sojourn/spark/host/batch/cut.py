@@ -1,6 +1,6 @@
 """A cut: the open records of a part at the end of a batch, as they are kept on disk."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,7 +11,6 @@ from sojourn.spark.wire.repetitions import Memory
 __all__ = [
     "Cut",
     "CutId",
-    "Leaving",
     "OpenRecord",
     "Segment",
     "floors",
@@ -49,19 +48,6 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
     bytes: int
     lowest: dict[Partition, int]
     """Lowest offset of their roots, by partition."""
-
-
-class Leaving(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A result that leaves the part."""
-
-    root: Root
-    result: Any
-
-    @property
-    def size_bytes(self) -> int:
-        """Approximate size in memory."""
-        size_bytes: int = self.result.size_bytes
-        return size_bytes
 
 
 class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):

@@ -7,11 +7,9 @@ a bound; beyond it they are replayed from the log, in portions.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from sojourn.spark.host.batch.cut import Leaving
-from sojourn.spark.host.batch.log_entries import Entry, Left
-from sojourn.spark.wire.relay import DeadResult
+from sojourn.spark.host.batch.host_log import Entry, Leaving
 
-__all__ = ["LeavingResults", "as_entry", "as_leaving"]
+__all__ = ["LeavingResults"]
 
 
 class LeavingResults:
@@ -84,7 +82,7 @@ class LeavingResults:
     def _read(self, logged: Iterable[Iterable[Entry]]) -> None:
         """Replay from the log alone, which also has the results that wait."""
         entries = (entry for group in logged for entry in group)
-        self._logged = (as_leaving(each) for each in entries if isinstance(each, Left))
+        self._logged = (each for each in entries if isinstance(each, Leaving))
         self.in_log = True
         self._waiting.clear()
 
@@ -97,15 +95,3 @@ class LeavingResults:
         self.in_log = False
         self._waiting.clear()
         self.committed()
-
-
-def as_entry(leaving: Leaving) -> Left:
-    """Return the log entry of a result."""
-    if isinstance(leaving.result, DeadResult):
-        return Left(leaving.root, None, leaving.result)
-    return Left(leaving.root, leaving.result)
-
-
-def as_leaving(entry: Left) -> Leaving:
-    """Return the result of a log entry."""
-    return Leaving(entry.root, entry.record if entry.letter is None else entry.letter)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.broadcast_backfill import Lessons
 from sojourn.spark.host.desk.error_policy import ErrorPolicy
-from sojourn.spark.host.desk.instructions import NotKept, RecordCompleted, Stopping
+from sojourn.spark.host.desk.instructions import NotKept, RecordCompleted, StopPart
 from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.processor import Answer, OutputRecord, Result
 
 __all__ = ["Broadcasts"]
 
-Outcome = RecordCompleted | Stopping | NotKept
+Outcome = RecordCompleted | StopPart | NotKept
 
 
 @dataclass(slots=True)

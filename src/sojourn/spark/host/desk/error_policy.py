@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sojourn.app.operator import OnError
 from sojourn.spark.host.batch.cut import OpenRecord
-from sojourn.spark.host.desk.instructions import RecordCompleted, Stopping
+from sojourn.spark.host.desk.instructions import RecordCompleted, StopPart
 from sojourn.spark.wire.processor import Answer, OutputRecord
 
 __all__ = ["ErrorPolicy", "Failures"]
@@ -56,10 +56,10 @@ class ErrorPolicy:
         reason: str,
         traceback: str = "",
         outputs: Sequence[OutputRecord] = (),
-    ) -> RecordCompleted | Stopping:
+    ) -> RecordCompleted | StopPart:
         """Turn a record that is not retried into a dead letter, or a stop."""
         if self.on_error.then != "dead_letter":
-            return Stopping(record, reason, traceback)
+            return StopPart(record, reason, traceback)
         self.dead += 1
         tries = max(1, self._failures[record.number].tries)
         self.done(record)

@@ -17,7 +17,7 @@ def test_versions_that_were_not_completed_are_removed(tmp_path):
     memory = SinkMemory(state.checkpoint("sink once") / "memory")
     memory.note_sink_end(0, 7, 3)
     assert memory.load(0, 7) is None  # which changes the folder for a moment
-    CutFiles(state.cuts("split")).attempt("run")
+    CutFiles(state.cuts("split")).attempts.number("run")
     write_durably(tmp_path / "application.json", b"{}")
     kept = files(tmp_path)
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
@@ -29,7 +29,9 @@ def test_versions_that_were_not_completed_are_removed(tmp_path):
 def test_of_attempts_the_last_stays_so_that_numbers_never_come_again(tmp_path):
     state = Checkpoints(tmp_path)
     cuts = CutFiles(state.cuts("split"))
-    assert [cuts.attempt(f"run {number}") for number in range(1, 13)] == list(range(1, 13))
+    assert [cuts.attempts.number(f"run {number}") for number in range(1, 13)] == list(
+        range(1, 13)
+    )
     remove_leftovers(state, ["split", "a part that has not begun"])
     assert {path.name for path in (cuts.folder / "attempts").iterdir()} == {"12"}
-    assert (cuts.attempt("run 12"), cuts.attempt("the next")) == (12, 13)
+    assert (cuts.attempts.number("run 12"), cuts.attempts.number("the next")) == (12, 13)

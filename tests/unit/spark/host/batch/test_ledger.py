@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord
+from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
+from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.desk.instructions import (
@@ -100,7 +101,7 @@ def test_results_that_came_behind_those_in_the_log_leave_before_a_cut():
     def logged(instructions):
         store.log.append(ledger.unlogged())
         store.flush()
-        return [each.leaving.result.name for each in instructions if isinstance(each, HandOver)]
+        return [each.leaving.record.name for each in instructions if isinstance(each, HandOver)]
 
     def done(number, name):
         return logged(ledger.done(number, [Leaving(Root(LINES, 0), Record(name, b""))]))
@@ -167,13 +168,13 @@ def test_a_task_that_comes_again_while_its_first_relay_is_connected_fails_the_ba
         assert ledger.relay_ended(1) == []
     refused = came(ledger, 3, 0, relays=2)
     assert refused == [RefuseRelay(relay, LOST) for relay in (1, 2, 3)]
-    assert not any(ledger.knows(relay) for relay in (1, 2, 3))
+    assert not any(relay in ledger.relays for relay in (1, 2, 3))
     for relay in (1, 2, 3):
         assert not takes(ledger, relay, 1)
         assert ledger.relay_ended(relay) == []
     assert came(ledger, 4, 0, attempt=2, relays=2) == [HandOver(4, result, 0)]
     assert ledger.relay_ended(4) == []  # the other task has not begun
-    assert ledger.not_begun == "1 of 2 tasks of the batch have begun"
+    assert ledger.relays.not_begun == "1 of 2 tasks of the batch have begun"
 
 
 def test_a_task_that_runs_again_after_the_cut_is_refused():
@@ -188,14 +189,14 @@ def test_a_task_that_runs_again_after_the_cut_is_refused():
 def test_a_cut_waits_until_it_is_known_how_many_relays_there_are():
     ledger = Ledger(Disk())
     ledger.relay_came(1, RecordArrival(attempt=1, batch=0))
-    assert ledger.missing == ""
+    assert ledger.relays.missing == ""
     assert ledger.relay_ended(1) == []
-    assert ledger.missing == "the number of tasks of the batch is not known"
+    assert ledger.relays.missing == "the number of tasks of the batch is not known"
     assert ledger.relays_are(1, 1, 1) == ledger.relays_are(2, 0, 1) == []  # of another
     assert ledger.relays_are(1, 0, 2) == []
-    assert ledger.missing == "1 of 2 tasks of the batch have begun"
+    assert ledger.relays.missing == "1 of 2 tasks of the batch have begun"
     ledger.relay_came(2, RecordArrival(attempt=1, batch=0, task=1))
-    assert ledger.missing == ""
+    assert ledger.relays.missing == ""
     assert kinds(ledger.relay_ended(2)) == [SaveCut]
 
 

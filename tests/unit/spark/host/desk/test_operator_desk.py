@@ -22,7 +22,7 @@ from sojourn.spark.host.desk.instructions import (
     NotKept,
     RecordCompleted,
     StartProcessor,
-    Stopping,
+    StopPart,
 )
 from sojourn.spark.host.desk.latest import Latest
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
@@ -59,7 +59,7 @@ def done_numbers(instructions):
 
 def stops(instructions):
     """Return the records that stop the application, and why."""
-    return [(number_of(stop.record.record), stop.reason) for stop in of(Stopping, instructions)]
+    return [(number_of(stop.record.record), stop.reason) for stop in of(StopPart, instructions)]
 
 
 def desk(k=2, **fields):
@@ -447,7 +447,7 @@ def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     (started,) = of(StartProcessor, done)
     (again,) = of(Give, made.handle(ProcessorReady(AT, started.processor), 2.0))
     assert first(again) == 0
-    assert of(Stopping, made.handle(ProcessorEnded(AT, started.processor, "killed"), 3.0))
+    assert of(StopPart, made.handle(ProcessorEnded(AT, started.processor, "killed"), 3.0))
 
 
 def test_a_processor_that_is_gone_has_nothing_for_everyone_to_do():
