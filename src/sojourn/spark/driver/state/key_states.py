@@ -17,8 +17,7 @@ from sojourn.spark.driver.state.state_form import StateForm, json_values
 from sojourn.spark.host.batch.cut import Cut
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.state.expiry import unstamped
-from sojourn.spark.host.state.keyed_state import KeyedState
-from sojourn.spark.host.state.state_moment import StateMoment
+from sojourn.spark.host.state.keyed_state import KeyedState, StateMoment
 from sojourn.spark.processor.state_codec import StateCodec
 from sojourn.text import shown
 

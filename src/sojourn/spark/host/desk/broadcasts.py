@@ -91,7 +91,9 @@ class Broadcasts:
             record = under_way.record
             if not under_way.left:
                 self.put(record)
-            elif record.key is not None and not self._has_newer(record):
+            elif record.key is not None and not self._lessons.latest.has_newer(
+                record.number, record.record
+            ):
                 under_way.left += 1
                 processor.lane.append(record)
                 self._in_lanes += 1
@@ -159,10 +161,5 @@ class Broadcasts:
 
     def _kept(self, record: OpenRecord) -> list[NotKept]:
         """Keep a record for processors that start later, if it has a key and is the latest."""
-        if record.key is None or self._has_newer(record):
-            return []
         reason = self._lessons.latest.keep(record.number, record.record)
         return [NotKept(record.record, reason)] if reason else []
-
-    def _has_newer(self, record: OpenRecord) -> bool:
-        return self._lessons.latest.has_newer(record.number, record.record)

@@ -26,8 +26,7 @@ from sojourn.files.checked_file import RESTORE, read_checked, write_checked
 from sojourn.files.durable_file import unwritable
 from sojourn.files.private_files import FILE_MODE, make_folder
 from sojourn.spark.host.batch.cut import CutId
-from sojourn.spark.host.state.keyed_state import Delta, MergeState, is_ordered
-from sojourn.spark.host.state.state_moment import StateMoment
+from sojourn.spark.host.state.keyed_state import Delta, MergeState, StateMoment, is_ordered
 
 __all__ = ["GROUPS", "Replaced", "StateFiles"]
 

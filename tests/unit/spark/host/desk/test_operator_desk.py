@@ -7,6 +7,7 @@ from random import Random
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import ANYWHERE, HERE
 from sojourn.spark.host.batch.cut import OpenRecord
+from sojourn.spark.host.desk.broadcast_backfill import Latest
 from sojourn.spark.host.desk.events import (
     NodeCame,
     NodeLeft,
@@ -24,7 +25,6 @@ from sojourn.spark.host.desk.instructions import (
     StartProcessor,
     StopPart,
 )
-from sojourn.spark.host.desk.latest import Latest
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record, Root
