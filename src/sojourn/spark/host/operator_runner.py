@@ -58,7 +58,6 @@ class ProcessorGroup(Protocol):
 
     def memory(self) -> Mapping[int, int]:
         """Return the memory of each processor in bytes."""
-        ...
 
 
 class OperatorRunner:

@@ -24,7 +24,7 @@ from sojourn.spark.host.desk.events import (
     RowsCame,
 )
 from sojourn.spark.host.listener import Heartbeats, received
-from sojourn.spark.host.relays import Relays
+from sojourn.spark.host.relays import FarWriter, Relays
 from sojourn.spark.wire.controller import AskTasks
 from sojourn.spark.wire.event_loop import FrameConnection, report
 from sojourn.spark.wire.frames import Frames
@@ -69,7 +69,6 @@ class RelaySessions:
         self._tasks = StageTasks()
         self._heartbeats = Heartbeats[int](settings.relay_timeout_s)
         self._waiting: dict[int, str] = {}
-        self._draining = False
         self.connections = RelayConnections(relays, self, self._heartbeats)
 
     @property
@@ -78,7 +77,6 @@ class RelaySessions:
         return min(self._waiting.values(), default="")
 
     def relay_said(self, relay: int, message: FromRelay) -> None:
-        """Handle a message of a relay."""
         match message:
             case RelayHello():
                 self._held.put(partial(self._begin, relay, message))
@@ -93,7 +91,6 @@ class RelaySessions:
                 pass  # `RelayConnections` has noted that it is alive
 
     def relay_left(self, relay: int) -> None:
-        """Report that a relay is gone."""
         self._waiting.pop(relay, None)
         self._decide(RelayLeft(relay))
 
@@ -104,12 +101,10 @@ class RelaySessions:
 
     def drain(self) -> None:
         """Drain the part: grant unlimited credit, to relays that connect later too."""
-        self._draining = True
         self._relays.say_to_all(Grant(_ALL))
         self._decide(DrainAsked())
 
     def drop_silent(self, now_s: float) -> None:
-        """Drop relays whose heartbeats have timed out."""
         timeout_s = self._settings.relay_timeout_s
         for relay in self._heartbeats.silent(now_s):
             batch = self._ledger.batch
@@ -148,7 +143,7 @@ class RelaySessions:
         self._heartbeats.begin(relay)
         if self._tasks.begins(arrival, stage):
             self._controller.tell(AskTasks(self._settings.name, stage))
-        if self._draining:
+        if self._ledger.draining:
             self._relays.say(relay, Grant(_ALL))
 
 
@@ -172,7 +167,7 @@ class RelayConnections:
 
     async def far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a relay on another machine until it disconnects."""
-        relay, frames = self._relays.came(_FarWriter(writer)), Frames()
+        relay, frames = self._relays.came(FarWriter(writer)), Frames()
         try:
             while some := await received(reader):
                 self._heartbeats.heard(relay)  # before a large message is complete
@@ -200,12 +195,3 @@ class RelayConnections:
         self._heartbeats.end(relay)
         self._relays.left(relay)
         self._watcher.relay_left(relay)
-
-
-class _FarWriter:
-    """The host's end of a connection to a relay on another machine."""
-
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self.write, self.is_closing, self.close = writer.write, writer.is_closing, writer.close
-        self.abort = writer.transport.abort
-        self.unsent_bytes = writer.transport.get_write_buffer_size

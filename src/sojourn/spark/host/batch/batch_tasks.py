@@ -62,19 +62,15 @@ class BatchRelays:
         return len(self._ended) == self._expected
 
     def has(self, task: int) -> bool:
-        """Return whether a task has begun."""
         return task in self._tasks.values()
 
     def came(self, relay: int, task: int) -> None:
-        """Add the relay of a task that begins."""
         self._tasks[relay] = task
 
     def expect(self, number: int) -> None:
-        """Set the number of tasks of the batch."""
         self._expected = number
 
     def reads(self, relay: int, partition: Partition) -> None:
-        """Set the relay that reads a partition."""
         self._of[partition] = relay
 
     def of(self, partition: Partition) -> int:

@@ -106,7 +106,6 @@ class CutFiles:
                 self._path(other).unlink(missing_ok=True)
 
     def drop_before(self, batch: int) -> None:
-        """Remove the cuts of batches before *batch*."""
         for cut in self.cuts():
             if cut.batch < batch:
                 self._path(cut).unlink(missing_ok=True)
@@ -134,7 +133,6 @@ class CutFiles:
             self._log_files.remove(number)
 
     def close(self) -> None:
-        """Close the log and the store of states."""
         self._log_files.close()
         self.state.close()
 

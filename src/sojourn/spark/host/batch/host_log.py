@@ -58,7 +58,6 @@ class Leaving(msgspec.Struct, tag="l", array_like=True, frozen=True, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """Approximate size in memory."""
         result = self.record or self.letter
         return 0 if result is None else result.size_bytes
 
@@ -178,7 +177,6 @@ class HostLog:
             return True
 
     def since(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return the entries logged since a cut, in groups."""
         return _groups(self._since(base, self._folder.numbers()).values())
 
     def append(self, entries: Iterable[Entry]) -> None:

@@ -37,7 +37,6 @@ class LeavingResults:
         return 0 if self._handed_over is None else self._handed_bytes
 
     def add(self, leaving: Leaving) -> None:
-        """Append a result."""
         self._waiting.append(leaving)
 
     def hand_over(self) -> list[Leaving]:
@@ -76,22 +75,17 @@ class LeavingResults:
         """
         if self._handed_over is not None and not self.in_log:
             self._waiting.extendleft(reversed(self._handed_over))
-        else:
-            self._read(logged())
-
-    def _read(self, logged: Iterable[Iterable[Entry]]) -> None:
-        """Replay from the log alone, which also has the results that wait."""
-        entries = (entry for group in logged for entry in group)
+            return
+        entries = (entry for group in logged() for entry in group)
         self._logged = (each for each in entries if isinstance(each, Leaving))
         self.in_log = True
-        self._waiting.clear()
+        self._waiting.clear()  # the log also has the results that wait
 
     def committed(self) -> None:
         """Forget results that were handed over: Spark has written them."""
         self._handed_over, self._handed_bytes = [], 0
 
     def clear(self) -> None:
-        """Forget all results."""
         self.in_log = False
         self._waiting.clear()
         self.committed()

@@ -149,7 +149,6 @@ class Ledger:
         return [*begun, *self._handed_over()]
 
     def relays_are(self, attempt: int, batch: int, number: int) -> list[BatchInstruction]:
-        """Set the number of relays of a batch."""
         if (attempt, batch) != (self.attempt, self.batch):
             return []
         self.relays.expect(number)
@@ -188,7 +187,7 @@ class Ledger:
             committed.popleft()
         cut, segments = committed[0]
         if cut.batch <= oldest:
-            self.spill.committed(cut.batch, segments)
+            self._store.segments.drop(cut.batch, [segment.name for segment in segments])
             self._unlogged.append(Committed(cut))
 
     def _recovered(self, base: CutId) -> Cut:
@@ -371,7 +370,6 @@ class Ledger:
         return self._handed()
 
     def spilled(self, record: OpenRecord) -> None:
-        """Open a record on disk."""
         self.spill.put(self.batch, self._numbered(record))
 
     def put_back(self, number: int) -> None:

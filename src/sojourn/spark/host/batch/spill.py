@@ -77,7 +77,6 @@ class SegmentFiles:
         self._unsynced.add(name)
 
     def read(self, name: str) -> list[OpenRecord]:
-        """Return the records of a segment."""
         path = self.folder / name
         try:
             if name in self._unwritten:
@@ -89,7 +88,6 @@ class SegmentFiles:
             raise BadFile(str(path), f"cannot be read: {error}", RESTORE) from error
 
     def sync(self, names: Iterable[str]) -> None:
-        """Sync segments to disk."""
         waiting = self._unsynced.intersection(names)
         try:
             for name in waiting:
@@ -104,7 +102,10 @@ class SegmentFiles:
         self._unsynced -= waiting
 
     def drop(self, batch: int, names: Iterable[str]) -> None:
-        """Remove segments written before a batch, except *names*."""
+        """Remove segments written before a batch, except *names*.
+
+        Later segments stay: they may belong to another host that is still alive.
+        """
         kept = set(names)
         for path in self.folder.glob("*-*"):
             written = path.name.partition("-")[0]
@@ -118,8 +119,6 @@ class SegmentFiles:
 
 @dataclass(slots=True)
 class _Queue:
-    """The spilled records of one operator."""
-
     segments: deque[Segment] = field(default_factory=deque)
     newest: list[OpenRecord] = field(default_factory=list)
     """Records after the last segment, still in memory until they fill one."""
@@ -140,12 +139,10 @@ class Spill:
         return self._records
 
     def waiting(self, operator: str) -> int:
-        """Return the number of spilled records of an operator."""
         queue = self._queues.get(operator)
         return 0 if queue is None else queue.records
 
     def put(self, batch: int, record: OpenRecord) -> None:
-        """Append a record of an operator."""
         queue = self._queues.setdefault(record.operator, _Queue())
         size_bytes = record.record.size_bytes
         queue.newest.append(record)
@@ -184,13 +181,6 @@ class Spill:
             queue = self._queues.setdefault(segment.operator, _Queue())
             queue.segments.append(segment)
             self._count(queue, segment.records, segment.bytes)
-
-    def committed(self, batch: int, segments: Iterable[Segment]) -> None:
-        """Remove segments before *batch*, whose cut is committed, except its own *segments*.
-
-        Later segments stay: they may belong to another host that is still alive.
-        """
-        self._files.drop(batch, [segment.name for segment in segments])
 
     def _write(self, batch: int, operator: str, queue: _Queue) -> None:
         lowest: dict[Partition, int] = {}

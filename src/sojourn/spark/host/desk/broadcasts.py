@@ -46,18 +46,14 @@ class Broadcasts:
         self._processors, self._lessons = processors, lessons
         self._error_policy = error_policy
         self._rounds: dict[int, _Round] = {}
-        # Records that wait for a first processor, and entries in the lanes of running ones.
-        self._homeless = self._in_lanes = 0
+        self._homeless = 0  # records that wait for a first processor
+        self.in_lanes = 0
+        """Entries in all lanes: those that wait for a running processor."""
 
     @property
     def waiting(self) -> int:
         """Waiting records, each counted once for every processor that it waits for."""
-        return self._homeless + self._in_lanes
-
-    @property
-    def in_lanes(self) -> int:
-        """Entries in all lanes: those that wait for a running processor."""
-        return self._in_lanes
+        return self._homeless + self.in_lanes
 
     def put(self, record: OpenRecord) -> None:
         """Add a record to the lane of each processor, or hold it until the first starts."""
@@ -65,17 +61,16 @@ class Broadcasts:
         self._rounds[record.number] = _Round(record, len(here))
         for processor in here:  # sorted, because a retried record precedes those that wait
             insort(processor.lane, record, key=lambda other: other.number)
-        self._in_lanes += len(here)
+        self.in_lanes += len(here)
         self._homeless += not here
 
     def next_of(self, processor: Processor) -> OpenRecord:
         """Take the first record from the lane of a processor."""
-        self._in_lanes -= 1
+        self.in_lanes -= 1
         return processor.lane.popleft()
 
     def forget(self) -> None:
-        """Forget all broadcast records."""
-        self._rounds, self._homeless, self._in_lanes = {}, 0, 0
+        self._rounds, self._homeless, self.in_lanes = {}, 0, 0
         for _, processor in self._processors:
             processor.lane.clear()
             processor.tried = 0
@@ -96,12 +91,12 @@ class Broadcasts:
             ):
                 under_way.left += 1
                 processor.lane.append(record)
-                self._in_lanes += 1
+                self.in_lanes += 1
 
     def leave(self, processor: Processor) -> list[Outcome]:
         """Empty the lane of a processor that leaves."""
         lane, processor.lane = processor.lane, deque()
-        self._in_lanes -= len(lane)
+        self.in_lanes -= len(lane)
         return [outcome for record in lane for outcome in self.missed(record)]
 
     def did_its_part(
@@ -115,7 +110,7 @@ class Broadcasts:
                 if not processor.here:
                     return self.missed(record)
                 self._error_policy.retried += 1
-                self._in_lanes += 1
+                self.in_lanes += 1
                 processor.lane.appendleft(record)  # retried by this processor alone
                 return []
             if not under_way.error:

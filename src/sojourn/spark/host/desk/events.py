@@ -12,29 +12,6 @@ from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.wire.processor import Result
 from sojourn.spark.wire.relay import Row
 
-__all__ = [
-    "BatchEvent",
-    "CutSaved",
-    "DrainAsked",
-    "Event",
-    "NodeCame",
-    "NodeLeft",
-    "OperatorEvent",
-    "PlacementAsked",
-    "ProcessorDone",
-    "ProcessorEnded",
-    "ProcessorReady",
-    "RecordArrival",
-    "RelayCame",
-    "RelayEnded",
-    "RelayLeft",
-    "RelaysCaughtUp",
-    "RelaysCounted",
-    "RowsCame",
-    "TimePassed",
-]  # fmt: skip
-
-
 # -- relays and batches -----------------------------------------------------------------------
 
 

@@ -14,29 +14,6 @@ from sojourn.spark.host.state.keyed_state import Delta, MergeState
 from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record
 
-__all__ = [
-    "AtOperator",
-    "BatchInstruction",
-    "CountArrival",
-    "CountOutputs",
-    "FinishRelay",
-    "Give",
-    "GrantRelay",
-    "HandOver",
-    "Instruction",
-    "KillProcessor",
-    "NotKept",
-    "OperatorInstruction",
-    "RecordCompleted",
-    "RefuseRelay",
-    "Restore",
-    "RunnerInstruction",
-    "SaveCut",
-    "StartProcessor",
-    "StopPart",
-]  # fmt: skip
-
-
 # -- for the station of an operator -----------------------------------------------------------
 
 

@@ -78,14 +78,12 @@ class Processors:
         return iter(self._all.items())
 
     def get(self, number: int) -> Processor | None:
-        """Return a processor, if it is there."""
         return self._all.get(number)
 
     # -- queries --------------------------------------------------------------------------
 
     @property
     def wanted(self) -> int:
-        """Number of processors wanted on all nodes."""
         return sum(self._wanted.values())
 
     @property
@@ -216,13 +214,11 @@ class Processors:
         ]
 
     def ready(self, number: int) -> None:
-        """Mark a processor as started."""
         processor = self._all[number]
         processor.ready = True
         self._starts.setdefault(processor.node, Starts()).succeeded()
 
     def not_started(self, node: str, reason: str, now_s: float, *, starved: bool) -> None:
-        """Record that a processor could not be started on a node."""
         starts = self._starts.setdefault(node, Starts())
         starts.failed(reason, now_s, starved=starved)
         self.changes += 1
@@ -234,7 +230,6 @@ class Processors:
             self.withdraw(number)
 
     def remove(self, number: int) -> Processor | None:
-        """Remove and return a processor; None if it is unknown."""
         self.withdraw(number)
         return self._all.pop(number, None)
 

@@ -31,7 +31,6 @@ class Visits:
     _topics: dict[str, _Counts] = field(default_factory=dict)
 
     def entered(self, topic: str) -> None:
-        """Count a root."""
         counts = self._of(topic)
         counts.roots += 1
         if counts.roots >= 2 * _REMEMBERED:
@@ -39,7 +38,6 @@ class Visits:
             counts.visits = {name: number / 2 for name, number in counts.visits.items()}
 
     def visited(self, topic: str, operator: str) -> None:
-        """Count a record of a root at an operator."""
         visits = self._of(topic).visits
         visits[operator] = visits.get(operator, 0.0) + 1
 
@@ -54,7 +52,6 @@ class Visits:
         return max(1.0, sum(self.per_root(topic).values()))
 
     def of_all(self) -> dict[str, dict[str, float]]:
-        """Return the visits per root of all topics."""
         return {topic: self.per_root(topic) for topic in self._topics}
 
     def _of(self, topic: str) -> _Counts:

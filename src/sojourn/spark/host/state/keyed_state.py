@@ -80,11 +80,9 @@ class StateStore(Protocol):
 
     def merged(self) -> int:
         """Return the last batch whose changes are in the store; -1 if none is."""
-        ...
 
     def look_up(self, operator: str, key: str) -> bytes:
         """Return a state of the store; empty if there is none."""
-        ...
 
     def ordered(
         self, operator: str, start: str, end: str, most: int
@@ -93,11 +91,9 @@ class StateStore(Protocol):
 
         Only for operators for which `is_ordered` is true.
         """
-        ...
 
     def read_delta(self, cut: CutId) -> Delta:
         """Return the changes of a cut. Raise `FileNotFoundError` if they were removed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

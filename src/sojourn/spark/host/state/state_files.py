@@ -80,14 +80,12 @@ class StateFiles:
         self._store()
 
     def merged(self) -> int:
-        """Return the last batch whose changes are in the store; -1 if none is."""
         if self._missing:
             return -1
         with self._reading() as reading:
             return _number(reading.get(_MERGED))
 
     def look_up(self, operator: str, key: str) -> bytes:
-        """Return a state of the store; empty if there is none."""
         if self._missing:
             return b""
         place = _place(operator, key)
@@ -104,7 +102,6 @@ class StateFiles:
     def ordered(
         self, operator: str, start: str, end: str, most: int
     ) -> list[tuple[str, bytes]]:
-        """Return at most *most* states of keys from *start* up to *end*, in order."""
         if self._missing:
             return []
         first, last = _place(operator, start), _place(operator, end)
@@ -160,7 +157,6 @@ class StateFiles:
         write_checked(self._path(cut), _encode(changed))
 
     def read_delta(self, cut: CutId) -> Delta:
-        """Return the changes of a cut. Raise `FileNotFoundError` if they were removed."""
         path = self._path(cut)
         try:
             return _decode(read_checked(path))
@@ -198,7 +194,6 @@ class StateFiles:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the store."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
