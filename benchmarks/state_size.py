@@ -39,7 +39,6 @@ from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.state.keyed_state import MergeState
 from sojourn.spark.wire.record import Record, Root
 
@@ -77,8 +76,8 @@ class Part:
     def begin(self, batch):
         """Begin a batch with one relay; return what to do."""
         attempt = self.files.attempts.number(str(os.getpid()))
-        done = self.ledger.relay_came(batch, RecordArrival(attempt=attempt, batch=batch))
-        done += self.ledger.relays_are(attempt, batch, 1)
+        done = self.ledger.relay_came(batch, CutId(batch, attempt))
+        done += self.ledger.relays_are(CutId(batch, attempt), 1)
         self.files.log.append(self.ledger.unlogged())
         return done
 

@@ -84,7 +84,6 @@ class Connection:
         self.tell(AskClock(time()))
 
     def clock_is(self, told: ClockIs) -> None:
-        """Add an answer to `AskClock` to the clock offset."""
         self._clock.seen(Exchange(told, came_s=time()))
 
     @property

@@ -8,6 +8,7 @@ import msgspec
 
 from sojourn.files.log_lines import log
 from sojourn.spark.host.batch.batch_tasks import StageTasks
+from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.query_runs import CheckpointId
@@ -16,7 +17,6 @@ from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import (
     DrainAsked,
     Event,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -96,8 +96,8 @@ class RelaySessions:
 
     def counted(self, stage: int, tasks: int) -> None:
         """Set the number of tasks of a Spark stage, and so the relays of its batch."""
-        if (arrival := self._tasks.of(stage)) is not None:
-            self._decide(RelaysCounted(arrival.attempt, arrival.batch, tasks))
+        if (cut := self._tasks.of(stage)) is not None:
+            self._decide(RelaysCounted(cut, tasks))
 
     def drain(self) -> None:
         """Drain the part: grant unlimited credit, to relays that connect later too."""
@@ -129,19 +129,18 @@ class RelaySessions:
         if self._tasks.is_outdated(hello.stage):
             self._relays.say(relay, Failed("a later run or batch of its query has begun"))
             return
-        attempt = self._files.attempts.number(hello.run)
+        cut = CutId(hello.batch, self._files.attempts.number(hello.run))
         if self._settings.stateful:
             self._files.state.prepare()
-        arrival = RecordArrival(attempt=attempt, batch=hello.batch, task=hello.partition)
-        self._decide(RelayCame(relay, arrival))
+        self._decide(RelayCame(relay, cut, hello.partition))
         # If the disk is full that decision is held, and this must follow it directly.
-        self._held.put_next(partial(self._greeted, relay, arrival, hello.stage))
+        self._held.put_next(partial(self._greeted, relay, cut, hello.stage))
 
-    def _greeted(self, relay: int, arrival: RecordArrival, stage: int) -> None:
+    def _greeted(self, relay: int, cut: CutId, stage: int) -> None:
         if relay not in self._ledger.relays:
             return
         self._heartbeats.begin(relay)
-        if self._tasks.begins(arrival, stage):
+        if self._tasks.begins(cut, stage):
             self._controller.tell(AskTasks(self._settings.name, stage))
         if self._ledger.draining:
             self._relays.say(relay, Grant(_ALL))

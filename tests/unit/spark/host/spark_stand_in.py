@@ -35,7 +35,6 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -594,20 +593,19 @@ class Host:
             relay.inbox.append(("refuse",))
             return
         task = PARTITIONS.index(relay.partition)
-        arrival = RecordArrival(attempt=self.store.attempts.number(run), batch=batch, task=task)
+        cut = CutId(batch, self.store.attempts.number(run))
         self.store.state.prepare()
-        self.decide(RelayCame(relay.number, arrival))
-        self.held.put_next(partial(self.greeted, relay, arrival, stage))
+        self.decide(RelayCame(relay.number, cut, task))
+        self.held.put_next(partial(self.greeted, relay, cut, stage))
 
-    def greeted(self, relay, arrival, stage):
+    def greeted(self, relay, cut, stage):
         if relay.number in self.ledger.relays:
-            self.tasks.begins(arrival, stage)
-            self.asking.append(arrival)
+            self.tasks.begins(cut, stage)
+            self.asking.append(cut)
 
     def told_tasks(self, _number):
         """Let the host hear how many tasks a batch has."""
-        arrival = self.asking.popleft()
-        self.decide(RelaysCounted(arrival.attempt, arrival.batch, len(PARTITIONS)))
+        self.decide(RelaysCounted(self.asking.popleft(), len(PARTITIONS)))
 
     def hands_on(self):
         """Tell whether results wait in the log, for relays that are there."""

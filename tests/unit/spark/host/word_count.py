@@ -1,6 +1,7 @@
 """A host that counts words, on real files; whoever uses it decides what happens next."""
 
 from sojourn.decide.plan import HERE
+from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.spill import Spill
@@ -10,7 +11,6 @@ from sojourn.spark.host.desk.events import (
     PlacementAsked,
     ProcessorDone,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelaysCaughtUp,
@@ -100,8 +100,8 @@ class WordCountHost:
 
     def relay_comes(self, relay, *, batch, attempt):
         """Let the only relay of a batch begin."""
-        self.decide(RelayCame(relay, RecordArrival(attempt=attempt, batch=batch)))
-        self.decide(RelaysCounted(attempt, batch, 1))
+        self.decide(RelayCame(relay, CutId(batch, attempt)))
+        self.decide(RelaysCounted(CutId(batch, attempt), 1))
         while self.ledger.leaves_again:
             self.decide(RelaysCaughtUp())
 

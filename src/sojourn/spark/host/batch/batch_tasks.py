@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sojourn.spark.host.desk.events import RecordArrival
+from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.wire.record import Partition
 
 __all__ = ["LOST", "BatchRelays", "StageTasks"]
@@ -101,7 +101,7 @@ class BatchRelays:
 class StageTasks:
     """The Spark stage of the current batch, and the time limits of its tasks.
 
-    >>> tasks, first = StageTasks(), RecordArrival(attempt=1, batch=7)
+    >>> tasks, first = StageTasks(), CutId(batch=7, attempt=1)
     >>> tasks.begins(first, stage=3), tasks.begins(first, stage=3)
     (True, False)
     >>> tasks.of(3) == first, tasks.of(2)
@@ -117,16 +117,16 @@ class StageTasks:
     """
 
     def __init__(self) -> None:
-        self._arrival: RecordArrival | None = None
+        self._cut: CutId | None = None
         self._stage = 0
         self._began_s: float | None = None
         self._ended_s: float | None = None
 
-    def begins(self, arrival: RecordArrival, stage: int) -> bool:
+    def begins(self, cut: CutId, stage: int) -> bool:
         """Return whether a relay is the first of its batch; if so, begin that batch."""
-        if self._arrival == arrival:
+        if self._cut == cut:
             return False
-        self._arrival, self._stage = arrival, stage
+        self._cut, self._stage = cut, stage
         self._began_s = self._ended_s = None
         return True
 
@@ -137,16 +137,16 @@ class StageTasks:
         and the run would count as the latest.
 
         >>> tasks = StageTasks()
-        >>> tasks.begins(RecordArrival(attempt=1, batch=7), stage=3)
+        >>> tasks.begins(CutId(batch=7, attempt=1), stage=3)
         True
         >>> tasks.is_outdated(2), tasks.is_outdated(3)
         (True, False)
         """
         return stage < self._stage
 
-    def of(self, stage: int) -> RecordArrival | None:
-        """Return the current batch, if its tasks belong to *stage*."""
-        return self._arrival if self._stage == stage else None
+    def of(self, stage: int) -> CutId | None:
+        """Return the cut that the current batch will make, if its tasks belong to *stage*."""
+        return self._cut if self._stage == stage else None
 
     def watch(self, now_s: float, missing: str, not_begun: str) -> str:
         """Return why the batch must fail; empty if no time limit has passed.
@@ -154,8 +154,8 @@ class StageTasks:
         *missing* describes tasks that others wait for at the end of the batch, *not_begun*
         tasks that have not begun; each is empty if there are none.
         """
-        self._began_s = _since(self._began_s, now_s, self._arrival and not_begun)
-        self._ended_s = _since(self._ended_s, now_s, self._arrival and missing)
+        self._began_s = _since(self._began_s, now_s, self._cut and not_begun)
+        self._ended_s = _since(self._ended_s, now_s, self._cut and missing)
         if self._ended_s is not None and now_s - self._ended_s > _MISSING_S:
             return f"{missing} after {_MISSING_S:g} s; Spark may have too few slots"
         if self._began_s is not None and now_s - self._began_s > _BEGIN_S:

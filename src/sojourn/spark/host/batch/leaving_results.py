@@ -26,15 +26,11 @@ class LeavingResults:
         """Whether results must be replayed from the log before others leave."""
         self._waiting: deque[Leaving] = deque()
         self._handed_over: list[Leaving] | None = []  # None if there are too many
-        self._handed_bytes = 0
+        self.kept_bytes = 0
+        """Bytes of results that were handed over and are kept in memory."""
 
     def __bool__(self) -> bool:
         return self.in_log or bool(self._waiting)
-
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of results that were handed over and are kept in memory."""
-        return 0 if self._handed_over is None else self._handed_bytes
 
     def add(self, leaving: Leaving) -> None:
         self._waiting.append(leaving)
@@ -54,9 +50,9 @@ class LeavingResults:
         if self._handed_over is not None:
             self._handed_over += results
             for each in results:
-                self._handed_bytes += each.size_bytes
-            if len(self._handed_over) > self._most or self._handed_bytes > self._most_bytes:
-                self._handed_over = None
+                self.kept_bytes += each.size_bytes
+            if len(self._handed_over) > self._most or self.kept_bytes > self._most_bytes:
+                self._handed_over, self.kept_bytes = None, 0
 
     def _portion(self) -> list[Leaving]:
         handed, size_bytes = [], 0
@@ -83,7 +79,7 @@ class LeavingResults:
 
     def committed(self) -> None:
         """Forget results that were handed over: Spark has written them."""
-        self._handed_over, self._handed_bytes = [], 0
+        self._handed_over, self.kept_bytes = [], 0
 
     def clear(self) -> None:
         self.in_log = False

@@ -35,7 +35,6 @@ from sojourn.spark.host.batch.host_log import (
 )
 from sojourn.spark.host.batch.leaving_results import LeavingResults
 from sojourn.spark.host.batch.spill import Spill
-from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.desk.instructions import (
     BatchInstruction,
     FinishRelay,
@@ -126,52 +125,52 @@ class Ledger:
 
     # -- relays ---------------------------------------------------------------------------
 
-    def relay_came(self, relay: int, arrival: RecordArrival) -> list[BatchInstruction]:
+    def relay_came(self, relay: int, cut: CutId, task: int = 0) -> list[BatchInstruction]:
         """Admit a relay, or refuse it; the first of a batch ends the batch before.
 
         A second relay for the same task means that Spark considers the first one lost, with
         the results that it has not written yet. So the whole batch must run again.
         """
-        now = arrival.attempt, arrival.batch
-        if now != (self.attempt, self.batch):
+        if cut != (self.batch, self.attempt):
             newest = max(self.attempt, self._store.newest_attempt())
-            if arrival.attempt < newest or arrival.batch < self.batch:
+            if cut.attempt < newest or cut.batch < self.batch:
+                now = cut.attempt, cut.batch
                 return [RefuseRelay(relay, f"a later attempt or batch than {now} has begun")]
-            begun = self._begun(arrival)
+            begun = self._begun(cut)
         elif self.relays.lost or self._cutting is not None:
             return [RefuseRelay(relay, LOST)]
-        elif self.relays.has(arrival.task):
+        elif self.relays.has(task):
             lost = self.relays.lose()
             return [RefuseRelay(each, LOST) for each in (*lost, relay)]
         else:
             begun = []
-        self.relays.came(relay, arrival.task)
+        self.relays.came(relay, task)
         return [*begun, *self._handed_over()]
 
-    def relays_are(self, attempt: int, batch: int, number: int) -> list[BatchInstruction]:
-        if (attempt, batch) != (self.attempt, self.batch):
+    def relays_are(self, cut: CutId, number: int) -> list[BatchInstruction]:
+        if cut != (self.batch, self.attempt):
             return []
         self.relays.expect(number)
         return self._cut()
 
-    def _begun(self, arrival: RecordArrival) -> list[BatchInstruction]:
+    def _begun(self, cut: CutId) -> list[BatchInstruction]:
         """Begin a batch: the one before it is committed, or this is another attempt at it."""
         over = [RefuseRelay(relay, "its batch is over") for relay in self.relays]
         self.relays, self._cutting = BatchRelays(), None
-        base = self._store.last(arrival.batch - 1)
+        base = self._store.last(cut.batch - 1)
         restored: list[BatchInstruction] = []
         if base not in self._memory or not self._store.log.is_own:
             # This host is new, another has continued its log, or Spark went back further.
             restored = [Restore(self._recovered(base))]
             self._committed.clear()
-        elif arrival.batch == self.batch:
+        elif cut.batch == self.batch:
             # A new attempt: results handed over since *base* may not have been written.
             self._leaving.again(lambda: self._store.log.since(base))
         self._leaving.committed()
         known = self._memory[base]
         self._memory, self._floors = {base: known}, known.floors
         self._drop_before(base, known.spilled)
-        self.attempt, self.batch = arrival.attempt, arrival.batch
+        self.batch, self.attempt = cut
         return [*over, *restored, *self.state.committed(base.batch - self._kept)]
 
     def _drop_before(self, base: CutId, spilled: tuple[Segment, ...]) -> None:

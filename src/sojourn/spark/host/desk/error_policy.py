@@ -38,7 +38,6 @@ class ErrorPolicy:
         self._failures: defaultdict[int, Failures] = defaultdict(Failures)
 
     def failures(self, record: OpenRecord) -> Failures:
-        """Return the mutable failure counts of a record."""
         return self._failures[record.number]
 
     def may_retry(self, record: OpenRecord) -> bool:
@@ -66,12 +65,10 @@ class ErrorPolicy:
         return RecordCompleted(record, Answer(outputs, reason, traceback, tries))
 
     def done(self, record: OpenRecord) -> None:
-        """Drop the failures of a record that is done."""
         if self._failures or self.alone:
             self._failures.pop(record.number, None)
             self.alone.discard(record.number)
 
     def forget(self) -> None:
-        """Drop the failures of all records."""
         self._failures.clear()
         self.alone.clear()

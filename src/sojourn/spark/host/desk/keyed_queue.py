@@ -60,7 +60,6 @@ class KeyedQueue:
         return self._length
 
     def put(self, item: OpenRecord) -> None:
-        """Append *item*."""
         self._fresh.append(item)
         self._length += 1
 

@@ -26,7 +26,6 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -111,8 +110,8 @@ class PartDesk:
                 done = self._everywhere(event, now_s)
             case TimePassed():
                 done = [*self._due(now_s), *self._everywhere(event, now_s)]
-            case RelayCame(relay, arrival):
-                done = self._relay_came(relay, arrival, now_s)
+            case RelayCame():
+                done = self._relay_came(event, now_s)
             case RelayLeft(relay):
                 done = self._relay_left(relay)
             case _:
@@ -121,19 +120,17 @@ class PartDesk:
 
     # -- relays ---------------------------------------------------------------------------
 
-    def _relay_came(
-        self, relay: int, arrival: RecordArrival, now_s: float
-    ) -> list[Instruction]:
+    def _relay_came(self, came: RelayCame, now_s: float) -> list[Instruction]:
         done: list[Instruction] = []
-        for instruction in self._ledger.relay_came(relay, arrival):
+        for instruction in self._ledger.relay_came(came.relay, came.cut, came.task):
             match instruction:
                 case Restore(cut):
                     self._restored(cut)
                 case RefuseRelay(other):
                     self.admission.relay_left(other)
             done.append(instruction)
-        if relay in self._ledger.relays:
-            self.admission.relay_came(relay)
+        if came.relay in self._ledger.relays:
+            self.admission.relay_came(came.relay)
         done += self._remind()[0]
         return [*done, *self._turned(self._operators, now_s)]
 
@@ -167,8 +164,8 @@ class PartDesk:
         match event:
             case RelayEnded(relay):
                 return self._ledger.relay_ended(relay)
-            case RelaysCounted(attempt, batch, relays):
-                return self._ledger.relays_are(attempt, batch, relays)
+            case RelaysCounted(cut, relays):
+                return self._ledger.relays_are(cut, relays)
             case RelaysCaughtUp():
                 return self._ledger.hand_on()
             case CutSaved(cut):

@@ -28,19 +28,18 @@ from sojourn.files.private_files import FILE_MODE, make_folder
 from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.state.keyed_state import Delta, MergeState, StateMoment, is_ordered
 
-__all__ = ["GROUPS", "Replaced", "StateFiles"]
+__all__ = ["Replaced", "StateFiles"]
 
 Replaced: TypeAlias = Mapping[str, Iterable[tuple[str, bytes]]]
 """Keys and states by operator."""
-GROUPS = 256
-"""Number of groups of keys; the keys of a group are neighbours in the store."""
-
 # Upper limit of a store's size; the file only takes the space of its content.
 _MOST_BYTES = 1 << 40
 _LONGEST_KEY = 511
 # More than the size of LMDB's reader table.
 _LOCK_BYTES = 12 << 10
 _MERGED = b"\0merged"
+# Groups of keys; the keys of a group are neighbours in the store.
+_GROUPS = 256
 # States written per call: the event loop of the host may wait that long for the GIL.
 _CHUNK = 500
 _CHECK = Struct("!I")
@@ -220,38 +219,37 @@ class StateFiles:
             raise self._unreadable(error) from error
 
     def _store(self) -> lmdb.Environment:
-        return self._open() if self._opened is None else self._opened
+        if self._opened is not None:
+            return self._opened
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+        return self._opened
 
     def _open(self) -> lmdb.Environment:
-        with self._opening:
-            if self._opened is not None:
-                return self._opened
-            self._check_size()
-            if not self.readonly:
-                self._make()
-            try:
-                opened = lmdb.open(
-                    str(self._folder),
-                    map_size=_MOST_BYTES,
-                    readahead=False,
-                    readonly=self.readonly,
-                    create=not self.readonly,
-                    mode=FILE_MODE,
-                )
-            except (OSError, lmdb.Error) as error:
-                if _is_full(error) and not self._bytes:
-                    # A store that was only begun could not be opened later.
-                    (self._folder / "data.mdb").unlink(missing_ok=True)
-                    raise DiskFull(str(self._folder), str(self._folder)) from error
-                raise BadFile(
-                    str(self._folder), f"cannot be opened: {error}", RESTORE
-                ) from error
-            try:
-                self._check_merged(opened)
-            except BaseException:
-                opened.close()
-                raise
-            self._opened = opened
+        self._check_size()
+        if not self.readonly:
+            self._make()
+        try:
+            opened = lmdb.open(
+                str(self._folder),
+                map_size=_MOST_BYTES,
+                readahead=False,
+                readonly=self.readonly,
+                create=not self.readonly,
+                mode=FILE_MODE,
+            )
+        except (OSError, lmdb.Error) as error:
+            if _is_full(error) and not self._bytes:
+                # A store that was only begun could not be opened later.
+                (self._folder / "data.mdb").unlink(missing_ok=True)
+                raise DiskFull(str(self._folder), str(self._folder)) from error
+            raise BadFile(str(self._folder), f"cannot be opened: {error}", RESTORE) from error
+        try:
+            self._check_merged(opened)
+        except BaseException:
+            opened.close()
+            raise
         return opened
 
     def _make(self) -> None:
@@ -347,7 +345,7 @@ def _place(operator: str, key: str) -> bytes:
     With a digest, the state is stored together with its key.
     """
     name = key.encode(errors="surrogatepass")
-    group = 0 if is_ordered(operator) else crc32(name) % GROUPS
+    group = 0 if is_ordered(operator) else crc32(name) % _GROUPS
     start = b"%b\0%c" % (operator.encode(), group)
     if len(start) + len(name) <= _LONGEST_KEY:
         return start + name

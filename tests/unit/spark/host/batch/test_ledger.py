@@ -6,7 +6,6 @@ import pytest
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.desk.instructions import (
     FinishRelay,
     HandOver,
@@ -26,8 +25,8 @@ WORD = Record("line 0.split.0", b"")
 
 def came(ledger, relay, batch, attempt=1, relays=1, task=0):
     """Let a relay come to a batch that is known to have so many."""
-    done = ledger.relay_came(relay, RecordArrival(attempt=attempt, batch=batch, task=task))
-    return [*done, *ledger.relays_are(attempt, batch, relays)]
+    done = ledger.relay_came(relay, CutId(batch, attempt), task)
+    return [*done, *ledger.relays_are(CutId(batch, attempt), relays)]
 
 
 def kinds(instructions):
@@ -149,7 +148,7 @@ def test_a_batch_that_has_lost_a_task_fails_as_a_whole():
     came(ledger, 1, 0, relays=2)
     came(ledger, 2, 0, relays=2, task=1)
     assert ledger.relay_left(1) == [RefuseRelay(2, LOST)]
-    again = RecordArrival(attempt=1, batch=0)
+    again = CutId(0, 1)
     assert ledger.relay_came(3, again) == [RefuseRelay(3, LOST)]
     assert ledger.relay_ended(2) == []
     came(ledger, 4, 0, attempt=2)
@@ -183,19 +182,20 @@ def test_a_task_that_runs_again_after_the_cut_is_refused():
     cut = ledger.relay_ended(1)[0].cut
     assert kinds(ledger.saved(cut.id)) == [FinishRelay]
     assert ledger.relay_left(1) == []
-    assert ledger.relay_came(2, RecordArrival(attempt=1, batch=0)) == [RefuseRelay(2, LOST)]
+    assert ledger.relay_came(2, CutId(0, 1)) == [RefuseRelay(2, LOST)]
 
 
 def test_a_cut_waits_until_it_is_known_how_many_relays_there_are():
     ledger = Ledger(Disk())
-    ledger.relay_came(1, RecordArrival(attempt=1, batch=0))
+    ledger.relay_came(1, CutId(0, 1))
     assert ledger.relays.missing == ""
     assert ledger.relay_ended(1) == []
     assert ledger.relays.missing == "the number of tasks of the batch is not known"
-    assert ledger.relays_are(1, 1, 1) == ledger.relays_are(2, 0, 1) == []  # of another
-    assert ledger.relays_are(1, 0, 2) == []
+    for other in (CutId(1, 1), CutId(0, 2)):
+        assert ledger.relays_are(other, 1) == []
+    assert ledger.relays_are(CutId(0, 1), 2) == []
     assert ledger.relays.missing == "1 of 2 tasks of the batch have begun"
-    ledger.relay_came(2, RecordArrival(attempt=1, batch=0, task=1))
+    ledger.relay_came(2, CutId(0, 1), task=1)
     assert ledger.relays.missing == ""
     assert kinds(ledger.relay_ended(2)) == [SaveCut]
 

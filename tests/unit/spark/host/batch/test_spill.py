@@ -18,7 +18,6 @@ from sojourn.spark.host.desk.events import (
     PlacementAsked,
     ProcessorDone,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -53,7 +52,7 @@ class Part:
                     self.do(
                         self.desk.handle(ProcessorReady(name, each.instruction.processor), 0.0)
                     )
-        self.do(self.desk.handle(RelayCame(1, RecordArrival(attempt=1, batch=0)), 0.0))
+        self.do(self.desk.handle(RelayCame(1, CutId(0, 1)), 0.0))
 
     def do(self, instructions):
         for each in instructions:
@@ -74,7 +73,7 @@ class Part:
         self.do(self.desk.handle(ProcessorDone(operator, 1, [Result([], took_s=1.0)]), 1.0))
 
     def cut(self):
-        self.do(self.desk.handle(RelaysCounted(1, self.ledger.batch, 1), 0.0))
+        self.do(self.desk.handle(RelaysCounted(CutId(self.ledger.batch, 1), 1), 0.0))
         self.do(self.desk.handle(RelayEnded(1), 0.0))
         return self.files.load(CutId(self.ledger.batch, 1))
 
@@ -106,7 +105,7 @@ def test_what_was_spilled_is_open_in_a_cut_and_goes_on_from_it(tmp_path):
     assert sum(segment.records for segment in cut.spilled) == 2 * 9 - len(cut.open)
     part.work("slow")  # after the cut: it does not count
     other = Part(tmp_path, BRANCHES, Limits(records=4))
-    other.do(other.desk.handle(RelayCame(2, RecordArrival(attempt=2, batch=1)), 0.0))
+    other.do(other.desk.handle(RelayCame(2, CutId(1, 2)), 0.0))
     assert other.desk.inside == 18
     other.take(range(9, 14), key="k", relay=2)
     for _ in range(14):
@@ -126,7 +125,7 @@ def test_segments_are_removed_once_the_cut_that_names_them_is_past(tmp_path):
     assert list((tmp_path / "segments").iterdir())  # the cut of batch 0 names them
     for batch in (1, 2, 3):
         part.desk.handle(RelayLeft(1), 0.0)
-        part.do(part.desk.handle(RelayCame(1, RecordArrival(attempt=1, batch=batch)), 0.0))
+        part.do(part.desk.handle(RelayCame(1, CutId(batch, 1)), 0.0))
         part.cut()
     assert not list((tmp_path / "segments").iterdir())
 
@@ -138,7 +137,7 @@ def test_segments_stay_for_as_many_batches_as_their_records_wait(tmp_path):
     part.cut()
     for batch in (1, 2, 3):
         part.desk.handle(RelayLeft(1), 0.0)
-        part.do(part.desk.handle(RelayCame(1, RecordArrival(attempt=1, batch=batch)), 0.0))
+        part.do(part.desk.handle(RelayCame(1, CutId(batch, 1)), 0.0))
         part.cut()
     for _ in range(6):
         part.work("slow")

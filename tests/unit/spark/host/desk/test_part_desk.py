@@ -17,7 +17,6 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RowsCame,
     TimePassed,
@@ -79,7 +78,7 @@ def test_messages_without_a_value_are_for_those_that_ask_and_counted_at_others()
 
 
 def came(made, relay, batch=0, attempt=1):
-    return made.handle(RelayCame(relay, RecordArrival(attempt=attempt, batch=batch)), 0.0)
+    return made.handle(RelayCame(relay, CutId(batch, attempt)), 0.0)
 
 
 def line(number):
