@@ -239,7 +239,7 @@ class Host:
             for station in self._stations.values():
                 station.watch(now_s)
             self._time_passed()
-            if self._ledger.leaves_again and not self._relays.are_behind:
+            if self._ledger.leaving.in_log and not self._relays.are_behind:
                 self.decide(RelaysCaughtUp())
             self._sessions.fail_incomplete()
 

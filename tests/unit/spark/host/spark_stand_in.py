@@ -609,7 +609,7 @@ class Host:
 
     def hands_on(self):
         """Tell whether results wait in the log, for relays that are there."""
-        return self.ledger.leaves_again and len(self.ledger.relays) > 0
+        return self.ledger.leaving.in_log and len(self.ledger.relays) > 0
 
     def hand_on(self, _number):
         """Let the next of what leaves again from the log leave."""

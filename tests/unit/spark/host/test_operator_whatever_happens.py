@@ -186,7 +186,7 @@ class World:
         self.at_forgotten = set(self.busy) - self.learning | (
             self.at_forgotten & set(self.busy)
         )
-        latest = self.desk.latest
+        latest = self.desk.latest.records
         self.desk.forget(latest)
         # they hear all of it again, and it is done or not as if never before
         self.heard = {name: {} for name in self.heard}

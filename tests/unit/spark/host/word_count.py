@@ -102,7 +102,7 @@ class WordCountHost:
         """Let the only relay of a batch begin."""
         self.decide(RelayCame(relay, CutId(batch, attempt)))
         self.decide(RelaysCounted(CutId(batch, attempt), 1))
-        while self.ledger.leaves_again:
+        while self.ledger.leaving.in_log:
             self.decide(RelaysCaughtUp())
 
     def take(self, relay, lines, first=0, names=None):

@@ -22,9 +22,11 @@ class BatchRelays:
 
     def __init__(self) -> None:
         self._tasks: dict[int, int] = {}  # by relay, in order of arrival
-        self._of: dict[Partition, int] = {}
+        self.reader_of: dict[Partition, int] = {}
+        """The relay that reads a partition."""
         self._ended: set[int] = set()  # tasks
-        self._expected: int | None = None
+        self.expected: int | None = None
+        """Number of tasks of the batch."""
         # Finished relays may leave, because their cut is on disk; one that leaves before fails
         # the batch.
         self.lost = self.finished = False
@@ -43,23 +45,23 @@ class BatchRelays:
         """What the relays that have ended wait for; empty if for nothing."""
         if not self._ended:
             return ""
-        if self._expected is None:
+        if self.expected is None:
             return "the number of tasks of the batch is not known"
         return self.not_begun
 
     @property
     def not_begun(self) -> str:
         """How many tasks have begun, as text; empty if all have, or none has been counted."""
-        if self._expected is None or self.finished:
+        if self.expected is None or self.finished:
             return ""
-        if not 0 < len(self._tasks) < self._expected:
+        if not 0 < len(self._tasks) < self.expected:
             return ""
-        return f"{len(self._tasks)} of {self._expected} tasks of the batch have begun"
+        return f"{len(self._tasks)} of {self.expected} tasks of the batch have begun"
 
     @property
     def all_ended(self) -> bool:
         """Whether all relays have handed over all rows that Spark has read."""
-        return len(self._ended) == self._expected
+        return len(self._ended) == self.expected
 
     def has(self, task: int) -> bool:
         return task in self._tasks.values()
@@ -67,15 +69,9 @@ class BatchRelays:
     def came(self, relay: int, task: int) -> None:
         self._tasks[relay] = task
 
-    def expect(self, number: int) -> None:
-        self._expected = number
-
-    def reads(self, relay: int, partition: Partition) -> None:
-        self._of[partition] = relay
-
     def of(self, partition: Partition) -> int:
         """Return the relay that reads a partition; any other if none does."""
-        relay = self._of.get(partition)
+        relay = self.reader_of.get(partition)
         return next(iter(self._tasks)) if relay is None else relay
 
     def ended(self, relay: int) -> None:
@@ -94,7 +90,7 @@ class BatchRelays:
         """Fail the batch, because a task is lost; return the relays to refuse."""
         self.lost = True
         refused = list(self._tasks)
-        self._tasks, self._of, self._ended = {}, {}, set()
+        self._tasks, self.reader_of, self._ended = {}, {}, set()
         return refused
 
 

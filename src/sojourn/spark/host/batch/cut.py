@@ -8,14 +8,6 @@ from sojourn.spark.host.state.part_clock import ClockReading
 from sojourn.spark.wire.record import Partition, Record, Root
 from sojourn.spark.wire.repetitions import Memory
 
-__all__ = [
-    "Cut",
-    "CutId",
-    "OpenRecord",
-    "Segment",
-    "floors",
-]
-
 
 class CutId(NamedTuple):
     """The identity of a cut: its batch, and the attempt that made it."""

@@ -113,7 +113,7 @@ class CutFiles:
     def append(self, entries: Iterable[Entry]) -> None:
         """Log a group, and write segments that wait for room. Raise `DiskFull` without room."""
         self.log.append(entries)
-        if self.segments.wait_for_room:
+        if self.segments.unwritten:
             self.segments.flush()
 
     def flush(self) -> None:

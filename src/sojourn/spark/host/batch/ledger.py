@@ -106,7 +106,8 @@ class Ledger:
         self._number = 0
         self.open: dict[int, OpenRecord] = {}
         """Records in memory that are not done, by number, in order of arrival."""
-        self._leaving = LeavingResults(most_handed, most_handed_bytes)
+        self.leaving = LeavingResults(most_handed, most_handed_bytes)
+        """Results that leave, and those that a replay from the log hands over again."""
         self._floors: dict[Partition, int] = {}
         self._unlogged: list[Entry] = []
         self._unlogged_start = False
@@ -150,7 +151,7 @@ class Ledger:
     def relays_are(self, cut: CutId, number: int) -> list[BatchInstruction]:
         if cut != (self.batch, self.attempt):
             return []
-        self.relays.expect(number)
+        self.relays.expected = number
         return self._cut()
 
     def _begun(self, cut: CutId) -> list[BatchInstruction]:
@@ -165,8 +166,8 @@ class Ledger:
             self._committed.clear()
         elif cut.batch == self.batch:
             # A new attempt: results handed over since *base* may not have been written.
-            self._leaving.again(lambda: self._store.log.since(base))
-        self._leaving.committed()
+            self.leaving.again(lambda: self._store.log.since(base))
+        self.leaving.committed()
         known = self._memory[base]
         self._memory, self._floors = {base: known}, known.floors
         self._drop_before(base, known.spilled)
@@ -203,7 +204,7 @@ class Ledger:
                 self.fetched(segment.operator)
             for entry in chain([first], logged):
                 self._replay(entry, latest)
-        self._leaving.again(lambda: self._store.log.since(base))
+        self.leaving.again(lambda: self._store.log.since(base))
         self._unlogged_start = cut.clock is None or self.clock.in_doubt
         return msgspec.structs.replace(
             cut, latest={name: tuple(records) for name, records in latest.items()}
@@ -227,7 +228,7 @@ class Ledger:
                         "folder, or start without this state (--fresh)"
                     )
             case Leaving():
-                self._leaving.handed([entry])
+                self.leaving.handed([entry])
             case Changed(operator, key, state):
                 self.state.change(operator, key, state)
             case Started(clock):
@@ -247,7 +248,7 @@ class Ledger:
             partition: Repetitions(self._id_window, memory)
             for partition, memory in cut.known.items()
         }
-        self._leaving.clear()
+        self.leaving.clear()
         self._memory = {cut.id: _Known(floors(cut), cut.spilled)}
         self.clean = cut.id.batch if self._empty else None
 
@@ -258,7 +259,7 @@ class Ledger:
         """
         if relay not in self.relays:
             return False
-        self.relays.reads(relay, root.partition)
+        self.relays.reader_of[root.partition] = relay
         if root.offset < self.taken.get(root.partition, 0):
             self.repeated += 1
             return False
@@ -303,7 +304,7 @@ class Ledger:
     def _cut(self) -> list[BatchInstruction]:
         if self._cutting is not None or not self.relays.all_ended:
             return []
-        if self._leaving.in_log:  # a commit would drop results not replayed yet
+        if self.leaving.in_log:  # a commit would drop results not replayed yet
             return []
         if self.draining and not self._empty:
             return []
@@ -398,27 +399,22 @@ class Ledger:
         handed = self._handed()
         return [*handed, *self._cut()] if self.draining else handed
 
-    @property
-    def leaves_again(self) -> bool:
-        """Whether results are being replayed from the log, as fast as relays take them."""
-        return self._leaving.in_log
-
     def hand_on(self) -> list[BatchInstruction]:
         """Hand over the next portion of a replay from the log, and resume after the last."""
         return [*self._handed_over(), *self._handed(), *self._cut()]
 
     def _left(self, results: Iterable[Leaving]) -> None:
         for leaving in results:
-            self._leaving.add(leaving)
+            self.leaving.add(leaving)
             self._unlogged.append(leaving)
 
     def _handed(self) -> list[BatchInstruction]:
         """Hand results over to relays, unless a replay from the log must leave first."""
-        return [] if self._leaving.in_log else self._handed_over()
+        return [] if self.leaving.in_log else self._handed_over()
 
     def _handed_over(self) -> list[BatchInstruction]:
         # Results after a cut belong to the next batch, so they wait for its relays.
-        if self._cutting is not None or not self._leaving or not self.relays:
+        if self._cutting is not None or not self.leaving or not self.relays:
             return []
         return [
             HandOver(
@@ -426,5 +422,5 @@ class Ledger:
                 leaving,
                 self._floors.get(leaving.root.partition, 0),
             )
-            for leaving in self._leaving.hand_over()
+            for leaving in self.leaving.hand_over()
         ]

@@ -42,7 +42,7 @@ class SegmentFiles:
     folder: Path
     _unsynced: set[str] = field(default_factory=set)
     """Segments that a power failure may lose."""
-    _unwritten: dict[str, bytes] = field(default_factory=dict)
+    unwritten: dict[str, bytes] = field(default_factory=dict)
     """Segments for which there was no room, by name."""
 
     def write(self, batch: int, records: Sequence[OpenRecord]) -> str:
@@ -51,19 +51,14 @@ class SegmentFiles:
         try:
             self._write(name, content)
         except DiskFull:
-            self._unwritten[name] = content
+            self.unwritten[name] = content
         return name
-
-    @property
-    def wait_for_room(self) -> bool:
-        """Whether segments are in memory because the disk was full."""
-        return bool(self._unwritten)
 
     def flush(self) -> None:
         """Write the segments in memory. Raise `DiskFull` if there still is no room."""
-        for name, content in list(self._unwritten.items()):
+        for name, content in list(self.unwritten.items()):
             self._write(name, content)
-            del self._unwritten[name]
+            del self.unwritten[name]
 
     def _write(self, name: str, content: bytes) -> None:
         path = self.folder / name
@@ -79,8 +74,8 @@ class SegmentFiles:
     def read(self, name: str) -> list[OpenRecord]:
         path = self.folder / name
         try:
-            if name in self._unwritten:
-                return _decode(unsealed(self._unwritten[name]))
+            if name in self.unwritten:
+                return _decode(unsealed(self.unwritten[name]))
             return _decode(read_checked(path))
         except FileNotFoundError as error:
             raise BadFile(str(path), "is missing", RESTORE) from error
@@ -112,9 +107,9 @@ class SegmentFiles:
             if path.name not in kept and written.isdigit() and int(written) < batch:
                 path.unlink(missing_ok=True)
                 self._unsynced.discard(path.name)
-        for name in [name for name in self._unwritten if name not in kept]:
+        for name in [name for name in self.unwritten if name not in kept]:
             if int(name.partition("-")[0]) < batch:
-                del self._unwritten[name]
+                del self.unwritten[name]
 
 
 @dataclass(slots=True)

@@ -175,9 +175,9 @@ class PartDesk:
 
     def _latest(self) -> dict[str, tuple[Record, ...]]:
         return {
-            name: tuple(latest)
+            name: tuple(records)
             for name, desk in self._operators.items()
-            if (latest := desk.latest)
+            if (records := desk.latest.records)
         }
 
     # -- operators --------------------------------------------------------------------------
@@ -358,7 +358,7 @@ class PartDesk:
         for record in records:
             self._enter(record)
         self._keep(operator, parent, answer)
-        if parent.everyone and self._operators[operator].keeps(parent):
+        if parent.everyone and self._operators[operator].latest.has(parent):
             self._ledger.kept(operator, parent)
         handed = self._ledger.done(completed.number, results)
         self._trees.done(root)

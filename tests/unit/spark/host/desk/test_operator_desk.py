@@ -590,7 +590,7 @@ def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
     assert number_of(said.record) == 10_000
     assert said.reason == "the limit of 10000 keys is reached"
     assert done_numbers(done) == [10_000]
-    assert numbers(made.latest) == list(range(10_000))
+    assert numbers(made.latest.records) == list(range(10_000))
 
 
 def test_bytes_are_bounded_too():
@@ -674,7 +674,7 @@ def test_processors_that_run_already_are_told_what_they_have_to_know():
     assert (give.processor, give.new, first(give)) == (2, True, 3)
     made.handle(ProcessorDone(AT, 1, [Result([])] * 2), 3.0)
     assert made.processors.running == 2
-    assert numbers(made.latest) == [1, 2]
+    assert numbers(made.latest.records) == [1, 2]
 
 
 def test_one_that_is_being_told_goes_on_with_what_it_has_to_know_now():
