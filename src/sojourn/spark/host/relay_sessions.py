@@ -41,7 +41,7 @@ from sojourn.spark.wire.relay import (
     with_rows_together,
 )
 
-__all__ = ["RelayConnections", "RelaySessions"]
+__all__ = ["RelaySessions"]
 
 # Unlimited credit, for relays of an application that drains: all rows Spark has read are taken.
 _ALL = 1 << 30
@@ -49,7 +49,10 @@ _decode = msgspec.msgpack.Decoder(FromRelay).decode
 
 
 class RelaySessions:
-    """Turns messages of relays into events, and drops relays without heartbeats."""
+    """Turns messages of relays into events, and drops relays without heartbeats.
+
+    Any data from a relay counts as a heartbeat.
+    """
 
     def __init__(  # noqa: PLR0913 - most by name
         self,
@@ -69,12 +72,53 @@ class RelaySessions:
         self._tasks = StageTasks()
         self._heartbeats = Heartbeats[int](settings.relay_timeout_s)
         self._waiting: dict[int, str] = {}
-        self.connections = RelayConnections(relays, self, self._heartbeats)
 
     @property
     def waits(self) -> str:
         """Why a relay waits for an external system; empty if none does."""
         return min(self._waiting.values(), default="")
+
+    # -- connections --------------------------------------------------------------------------
+
+    def near(self) -> FrameConnection:
+        """Return the connection of a new relay on this machine."""
+        connection = FrameConnection(lambda bodies: self._heard(relay, bodies))
+        relay = self._relays.came(connection)
+        connection.closed.add_done_callback(lambda _: self._left(relay))
+        return connection
+
+    async def far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a relay on another machine until it disconnects."""
+        relay, frames = self._relays.came(FarWriter(writer)), Frames()
+        try:
+            while some := await received(reader):
+                self._heartbeats.heard(relay)  # before a large message is complete
+                self._heard(relay, frames.fed(some))
+        except asyncio.CancelledError:
+            pass
+        finally:  # else the host would wait for it forever
+            self._left(relay)
+
+    def _heard(self, relay: int, bodies: Iterable[bytes]) -> None:
+        self._heartbeats.heard(relay)
+        try:
+            messages = list(with_rows_together(map(_decode, bodies)))
+        except msgspec.MsgspecError:
+            self._relays.left(relay)  # the peer does not speak the protocol
+            return
+        try:
+            for message in messages:
+                self.relay_said(relay, message)
+        except Exception as error:  # noqa: BLE001 - reported before the relay's end is decided
+            report(error)
+            self._relays.left(relay)
+
+    def _left(self, relay: int) -> None:
+        self._heartbeats.end(relay)
+        self._relays.left(relay)
+        self.relay_left(relay)
+
+    # -- messages -----------------------------------------------------------------------------
 
     def relay_said(self, relay: int, message: FromRelay) -> None:
         match message:
@@ -88,7 +132,7 @@ class RelaySessions:
             case AllRead():
                 self._decide(RelayEnded(relay))
             case Heartbeat():
-                pass  # `RelayConnections` has noted that it is alive
+                pass  # any data has shown that it is alive
 
     def relay_left(self, relay: int) -> None:
         self._waiting.pop(relay, None)
@@ -144,53 +188,3 @@ class RelaySessions:
             self._controller.tell(AskTasks(self._settings.name, stage))
         if self._ledger.draining:
             self._relays.say(relay, Grant(_ALL))
-
-
-class RelayConnections:
-    """Accepts *relays*, and passes their messages to *watcher*.
-
-    Any data from a relay counts as a heartbeat.
-    """
-
-    def __init__(
-        self, relays: Relays, watcher: "RelaySessions", heartbeats: Heartbeats[int]
-    ) -> None:
-        self._relays, self._watcher, self._heartbeats = relays, watcher, heartbeats
-
-    def near(self) -> FrameConnection:
-        """Return the connection of a new relay on this machine."""
-        connection = FrameConnection(lambda bodies: self._heard(relay, bodies))
-        relay = self._relays.came(connection)
-        connection.closed.add_done_callback(lambda _: self._left(relay))
-        return connection
-
-    async def far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a relay on another machine until it disconnects."""
-        relay, frames = self._relays.came(FarWriter(writer)), Frames()
-        try:
-            while some := await received(reader):
-                self._heartbeats.heard(relay)  # before a large message is complete
-                self._heard(relay, frames.fed(some))
-        except asyncio.CancelledError:
-            pass
-        finally:  # else the host would wait for it forever
-            self._left(relay)
-
-    def _heard(self, relay: int, bodies: Iterable[bytes]) -> None:
-        self._heartbeats.heard(relay)
-        try:
-            messages = list(with_rows_together(map(_decode, bodies)))
-        except msgspec.MsgspecError:
-            self._relays.left(relay)  # the peer does not speak the protocol
-            return
-        try:
-            for message in messages:
-                self._watcher.relay_said(relay, message)
-        except Exception as error:  # noqa: BLE001 - reported before the relay's end is decided
-            report(error)
-            self._relays.left(relay)
-
-    def _left(self, relay: int) -> None:
-        self._heartbeats.end(relay)
-        self._relays.left(relay)
-        self._watcher.relay_left(relay)

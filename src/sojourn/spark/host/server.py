@@ -146,7 +146,7 @@ class Host:
         try:
             await asyncio.gather(*(station.open() for station in self._stations.values()))
             loop = asyncio.get_running_loop()
-            server = await loop.create_unix_server(self._sessions.connections.near, path)
+            server = await loop.create_unix_server(self._sessions.near, path)
             if self._settings.listens is not None:
                 self._work.spawn(self._door(self._settings.listens).run())
             # Announced only now that templates have imported the job and relays can connect.
@@ -250,7 +250,7 @@ class Host:
         return Door(
             socket.socket(fileno=listens),
             secret=bytes.fromhex(os.environ[SECRET]),
-            serve={"relay": self._sessions.connections.far, "agent": self._nodes.serve},
+            serve={"relay": self._sessions.far, "agent": self._nodes.serve},
             context=None if identity is None else host_context(identity),
         )
 
