@@ -22,7 +22,7 @@ from sojourn.spark.host.__main__ import collect_seldom
 from sojourn.spark.host.batch.cut import Cut, CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import RecordArrival, RelayCame, TimePassed
+from sojourn.spark.host.desk.events import RelayCame, TimePassed
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
@@ -75,12 +75,12 @@ def steps_ms(folder, number, what, where):
     )
     files.save(cut, states)
     if where == "store":
-        files.merge(MergeState(0, [(cut.id, states)]))
+        files.state.merge(MergeState(0, [(cut.id, states)]))
     running_s = 0.0
     clock = PartClock(lambda: 1e6 + NIGHT_S, lambda: running_s)
     ledger = Ledger(files, reminded=REMINDED, clock=clock)
     desk = PartDesk(GRAPH, {OPERATOR: OperatorDesk()}, ledger, ttl_s={OPERATOR: TTL_S})
-    desk.handle(RelayCame(1, RecordArrival(attempt=2, batch=1)), 0.0)
+    desk.handle(RelayCame(1, CutId(1, 2)), 0.0)
     files.log.append(ledger.unlogged())
     running_s = 60.0  # the night counts from now on
     found, open_before = [], desk.inside

@@ -35,10 +35,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord
+from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.state.keyed_state import MergeState
 from sojourn.spark.wire.record import Record, Root
 
@@ -60,7 +60,7 @@ def filled(folder, keys, chance):
     for batch, first in enumerate(range(0, keys, MERGED_TOGETHER)):
         some = order[first : first + MERGED_TOGETHER]
         states = {key(number): chance.randbytes(STATE_BYTES) for number in some}
-        files.merge(MergeState(batch, [(CutId(batch, 1), {OPERATOR: states})]))
+        files.state.merge(MergeState(batch, [(CutId(batch, 1), {OPERATOR: states})]))
     files.save(Cut(id=CutId(batch, 1), taken={}))
     files.close()
     return batch
@@ -75,9 +75,9 @@ class Part:
 
     def begin(self, batch):
         """Begin a batch with one relay; return what to do."""
-        attempt = self.files.attempt(str(os.getpid()))
-        done = self.ledger.relay_came(batch, RecordArrival(attempt=attempt, batch=batch))
-        done += self.ledger.relays_are(attempt, batch, 1)
+        attempt = self.files.attempts.number(str(os.getpid()))
+        done = self.ledger.relay_came(batch, CutId(batch, attempt))
+        done += self.ledger.relays_are(CutId(batch, attempt), 1)
         self.files.log.append(self.ledger.unlogged())
         return done
 
@@ -130,7 +130,7 @@ def cuts(folder, batch, keys, changed, chance):
         if now == batch + BATCHES:
             break  # what has changed is left to recovery
         (merge,) = part.begin(now + 1)
-        merge_ms, stall_ms = beside(part.files.merge, merge)
+        merge_ms, stall_ms = beside(part.files.state.merge, merge)
         part.ledger.state.merged(merge.upto)
         found.append((pause_ms, save_ms, cut_bytes, merge_ms, stall_ms))
     part.files.close()

@@ -55,7 +55,7 @@ class StateWriter:
     def merge(self):
         """Put what is committed into the store."""
         with closing(self._files.state):
-            self._files.merge(MergeState(self._batch, self._not_merged))
+            self._files.state.merge(MergeState(self._batch, self._not_merged))
         self._not_merged = []
 
 

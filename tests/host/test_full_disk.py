@@ -32,7 +32,7 @@ def on(disk, **settings):
 def kept(folder, batch):
     """Return the numbers of the cut of a batch, by word."""
     files, codec = CutFiles(folder / "cuts", readonly=True), StateCodec("count", counted.state)
-    states = files.states(files.load(files.last(batch)), "counted")
+    states = files.state.states("counted", files.load(files.last(batch)).changed)
     found = {json.loads(key)[0]: codec.decode(unstamped(state))["n"] for key, state in states}
     files.state.close()
     return found

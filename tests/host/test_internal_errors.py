@@ -14,7 +14,7 @@ PLACES = {
     "while it decides": "batch.ledger:Ledger.takes",
     "while it replays": "batch.ledger:Ledger._replay",
     "while it carries out a decision": "operator_runner:OperatorRunner.do",
-    "while it hears a relay": "batch.cut_store:CutFiles.attempt",
+    "while it hears a relay": "batch.query_runs:Attempts.number",
     "while it hears a processor": "operator_runner:OperatorRunner.said",
     "while it hears the controller": "server:Host._report",
     "while it writes": "batch.cut_store:CutFiles.save",

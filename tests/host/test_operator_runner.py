@@ -23,7 +23,7 @@ from sojourn.spark.host.desk.instructions import (
     KillProcessor,
     NotKept,
     RecordCompleted,
-    Stopping,
+    StopPart,
 )
 from sojourn.spark.host.operator_runner import OperatorRunner
 from sojourn.spark.wire.host_settings import OperatorSettings
@@ -45,7 +45,7 @@ class Host:
             match instruction:
                 case RecordCompleted():
                     self.done.append(instruction.answer)
-                case Stopping():
+                case StopPart():
                     self.stopping.append(instruction.reason)
                 case _:
                     self.station.do(instruction)

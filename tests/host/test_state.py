@@ -35,7 +35,7 @@ def counts(rows):
 def kept(folder, batch):
     """Return the numbers of the cut of a batch, by key."""
     files, codec = CutFiles(folder / "cuts", readonly=True), StateCodec("count", counted.state)
-    states = files.states(files.load(files.last(batch)), "counted")
+    states = files.state.states("counted", files.load(files.last(batch)).changed)
     found = {key: codec.decode(unstamped(state))["n"] for key, state in states}
     files.state.close()
     return found

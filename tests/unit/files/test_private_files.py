@@ -43,13 +43,13 @@ def test_whatever_is_written_to_a_state_folder_is_private(tmp_path):
     with StateFolder(path, "words") as folder, StateLock(path):
         host = WordCountHost(path / "checkpoints" / "count" / "part")
         for batch in range(3):
-            host.relay_comes(batch + 1, batch=batch, attempt=host.files.attempt("run"))
+            host.relay_comes(batch + 1, batch=batch, attempt=host.files.attempts.number("run"))
             host.merge()
             host.take(batch + 1, ["4111 1111"], first=batch)
             host.work_off()
             host.end_batch(batch + 1)
         record = Record("lines/0/9", b"4111 1111")
-        host.files.write_segment(2, [OpenRecord((("lines", 0), 9), "split", record)])
+        host.files.segments.write(2, [OpenRecord((("lines", 0), 9), "split", record)])
         SinkMemory(path / "memory").note_sink_end(0, 7, 3)
         LastAllocation(path).save({"count": 3})
         make_folder(folder.logs)

@@ -12,10 +12,11 @@ from sojourn.report.events import AsJson, ForPeople
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import line, say
 from sojourn.report.terminal.status import applications_view
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.instructions import StopPart
 from sojourn.spark.host.execution import why_it_stops
 from sojourn.spark.processor.processor import described
-from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.record import Record, Root
 
 # Title, clear, an 8-bit CSI, a bidirectional override: each is obeyed by some terminal.
 HOSTILE = "card \x1b]0;yours\x07\x1b[2J\x9b1;1H\u202e\x7f fine"
@@ -32,7 +33,8 @@ def stopped():
     with pytest.raises(ValueError, match="card") as raised:
         parse(HOSTILE)
     error, traceback = described(raised.value)
-    stop = StopPart("parse", Record("lines/0/7", b"", position="lines/0/7"), error, traceback)
+    record = Record("lines/0/7", b"", position="lines/0/7")
+    stop = StopPart(OpenRecord(Root(("lines", 0), 7), "parse", record), error, traceback)
     return f"sojourn: shop stopped: {ApplicationStopped(why_it_stops(stop))}"
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.spark.driver.layout import Layout
+from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import RecordArrival
-from sojourn.spark.host.desk.routing import as_record
+from sojourn.spark.host.desk.part_graph import as_record
 from sojourn.spark.task.rows import Rows
 from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Root
@@ -86,7 +86,7 @@ class Parts:
         self.ledgers = {}
         for part in layout.parts:
             self.ledgers[part] = Ledger(Disk(), id_window=app.id_window)
-            self.ledgers[part].relay_came(1, RecordArrival(attempt=1, batch=0))
+            self.ledgers[part].relay_came(1, CutId(0, 1))
 
     def takes(self, part, stream, offset):
         """Return the record of a stream if a part takes it."""

@@ -53,7 +53,6 @@ class Connection:
         }
 
     def tell(self, message: msgspec.Struct) -> None:
-        """Send a message to the agent, if the connection is still open."""
         if self._writer.is_closing():
             return
         frame = framed(message)
@@ -85,15 +84,7 @@ class Connection:
         self.tell(AskClock(time()))
 
     def clock_is(self, told: ClockIs) -> None:
-        """Add an answer to `AskClock` to the clock offset."""
-        self._clock.seen(
-            Exchange(
-                asked_s=told.asked_s,
-                heard_s=told.heard_s,
-                told_s=told.told_s,
-                came_s=time(),
-            )
-        )
+        self._clock.seen(Exchange(told, came_s=time()))
 
     @property
     def state(self) -> NodeState:

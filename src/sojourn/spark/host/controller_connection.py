@@ -25,7 +25,6 @@ class ControllerConnection:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def open(self, path: Path) -> None:
-        """Connect to the Unix socket at *path*."""
         self._streams = await asyncio.open_unix_connection(path)
 
     @property
@@ -55,6 +54,5 @@ class ControllerConnection:
         return False
 
     def close(self) -> None:
-        """Close the connection, if there is one."""
         if self._streams is not None:
             self._streams[1].close()

@@ -117,7 +117,6 @@ class Counters:
         self._transfers = number + 1, sum_s + took_s
 
     def traced(self, trace: Trace) -> None:
-        """Keep a trace, if there is room."""
         if len(self._traces) < _MOST_TRACES:
             self._traces.append(trace)
         else:

@@ -109,9 +109,10 @@ class Execution:
                 self._relays.say(relay, Failed(reason))
 
     def _stop(self, stop: StopPart) -> None:
-        position, told = stop.record.position, why_it_stops(stop)
-        self._controller.tell(Stopped(self._settings.name, stop.operator, position, told))
-        self._relays.say_to_all(Failed(f"{stop.operator}: record {position}: {told}"))
+        operator, position = stop.record.operator, stop.record.record.position
+        told = why_it_stops(stop)
+        self._controller.tell(Stopped(self._settings.name, operator, position, told))
+        self._relays.say_to_all(Failed(f"{operator}: record {position}: {told}"))
 
     def _save(self, cut: Cut, changed: Delta) -> None:
         def write() -> None:
@@ -128,7 +129,7 @@ class Execution:
     def _merge(self, merge: MergeState) -> None:
         self._writes.put(
             f"the state of {self._settings.name}",
-            lambda: self._files.merge(merge),
+            lambda: self._files.state.merge(merge),
             lambda: self._ledger.state.merged(merge.upto),
         )
 
@@ -142,7 +143,7 @@ def collect_if_few(records: int) -> None:
 def why_it_stops(stop: StopPart) -> str:
     """Return the reason of a stop, its traceback, and the way out."""
     way_out = (
-        f"correct {stop.operator} and start the application again: it continues with "
+        f"correct {stop.record.operator} and start the application again: it continues with "
         'this record; or set on_error="dead_letter" to put such records aside'
     )
     return "\n".join(part for part in (stop.reason, stop.traceback, way_out) if part)

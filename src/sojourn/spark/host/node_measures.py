@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sojourn.spark.wire.agent import ClockIs
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
 
@@ -16,36 +17,34 @@ _KEPT = 8
 _MARKS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """A request for the time and its answer, with four timestamps, as in NTP.
 
     If both directions took the same time, the offset is exact; its error is at most half the
     round trip. So of several exchanges, the one with the shortest round trip is the best.
 
-    >>> exchange = Exchange(asked_s=10.0, heard_s=15.25, told_s=15.5, came_s=11.0)
+    >>> exchange = Exchange(ClockIs(10.0, 15.25, 15.5), came_s=11.0)
     >>> exchange.round_trip_s, exchange.offset_s
     (0.75, 4.875)
     """
 
-    asked_s: float
-    """When the request was sent, by the local clock."""
-    heard_s: float
-    """When it was received, by the remote clock."""
-    told_s: float
-    """When the answer was sent, by the remote clock."""
+    told: ClockIs
+    """The answer, with the times of the request and of the remote clock."""
     came_s: float
     """When it was received, by the local clock."""
 
     @property
     def round_trip_s(self) -> float:
         """Round-trip time on the network; negative if a clock has jumped meanwhile."""
-        return (self.came_s - self.asked_s) - (self.told_s - self.heard_s)
+        told = self.told
+        return (self.came_s - told.asked_s) - (told.told_s - told.heard_s)
 
     @property
     def offset_s(self) -> float:
         """How far the remote clock is ahead of the local one."""
-        return ((self.heard_s - self.asked_s) + (self.told_s - self.came_s)) / 2
+        told = self.told
+        return ((told.heard_s - told.asked_s) + (told.told_s - self.came_s)) / 2
 
     def agrees_with(self, other: "Exchange") -> bool:
         """Return whether both can have the same offset: each may err by half its round trip."""
@@ -57,8 +56,8 @@ class ClockOffset:
     """The clock offset of another machine, by the best of the last exchanges with it.
 
     >>> clock = ClockOffset()
-    >>> clock.seen(Exchange(asked_s=10.0, heard_s=15.25, told_s=15.5, came_s=11.0))
-    >>> clock.seen(Exchange(asked_s=12.0, heard_s=17.0, told_s=17.0, came_s=12.25))
+    >>> clock.seen(Exchange(ClockIs(10.0, 15.25, 15.5), came_s=11.0))
+    >>> clock.seen(Exchange(ClockIs(12.0, 17.0, 17.0), came_s=12.25))
     >>> clock.best.offset_s
     4.875
     """

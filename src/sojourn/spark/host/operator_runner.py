@@ -58,7 +58,6 @@ class ProcessorGroup(Protocol):
 
     def memory(self) -> Mapping[int, int]:
         """Return the memory of each processor in bytes."""
-        ...
 
 
 class OperatorRunner:
@@ -73,13 +72,15 @@ class OperatorRunner:
         log: Path | None = None,
     ) -> None:
         self._name, self._decider = name, decider
-        self._limit_s, self._set_up_limit_s = settings.limit_s, settings.set_up_limit_s
         self.desk = OperatorDesk(on_error=settings.on_error)
         self.counters = Counters(name, since_s=monotonic())
         self.measures = True
         """Whether arrivals, times and traces are counted."""
         self._errors = ErrorLog()
-        self._log = _log_of(log)
+        self._log: BinaryIO | None = None
+        if log is not None:
+            make_folder(log.parent)
+            self._log = append_to(log)
         self._settings = settings
         self._processes = LocalProcesses(settings.job, settings.argument, self, log=self._log)
         self._groups: dict[str, ProcessorGroup] = {HERE: self._processes}
@@ -100,20 +101,18 @@ class OperatorRunner:
             await self._processes.open()
 
     async def close(self) -> None:
-        """End all processes."""
         await self._processes.close()
         if self._log is not None:
             self._log.close()
 
     def watch(self, now_s: float) -> None:
         """Kill processors that exceed a time limit, and log errors that were repeated."""
-        for number in self.desk.processors.late(now_s, self._limit_s):
+        limit_s, set_up_limit_s = self._settings.limit_s, self._settings.set_up_limit_s
+        for number in self.desk.processors.late(now_s, limit_s):
             self._late.add(number)
-            limit = f"took longer than {self._limit_s:g} s for one record"
-            self._kill(number, limit)
-        for number in self.desk.processors.unready(now_s, self._set_up_limit_s):
-            limit = f"took longer than {self._set_up_limit_s:g} s for its set_up"
-            self._kill(number, limit)
+            self._kill(number, f"took longer than {limit_s:g} s for one record")
+        for number in self.desk.processors.unready(now_s, set_up_limit_s):
+            self._kill(number, f"took longer than {set_up_limit_s:g} s for its set_up")
         for line in self._errors.repeated(now_s):
             self._note(line)
 
@@ -152,7 +151,6 @@ class OperatorRunner:
         return self._settings.job, self._settings.argument
 
     def node_came(self, node: str, group: ProcessorGroup) -> None:
-        """Add the *group* of processors on a node."""
         self._groups[node] = group
 
     def node_left(self, node: str) -> None:
@@ -164,7 +162,6 @@ class OperatorRunner:
     # -- messages from processors -----------------------------------------------------------
 
     def said(self, number: int, message: FromProcessor) -> None:
-        """Handle a message from a processor."""
         match message:
             case Ready():
                 self._decider.decide(ProcessorReady(self._name, number))
@@ -225,7 +222,6 @@ class OperatorRunner:
     # -- instructions -----------------------------------------------------------------------
 
     def do(self, instruction: RunnerInstruction) -> None:
-        """Carry out an instruction of the desk."""
         match instruction:
             case Give():
                 self._give(instruction)
@@ -308,10 +304,3 @@ class OperatorRunner:
 
 def _waited_s(record: Record, now_s: float) -> float:
     return max(0.0, now_s - record.written_s) if record.written_s else 0.0
-
-
-def _log_of(path: Path | None) -> BinaryIO | None:
-    if path is None:
-        return None
-    make_folder(path.parent)
-    return append_to(path)

@@ -9,16 +9,17 @@ import asyncio
 from collections.abc import Mapping
 from math import inf
 from time import monotonic
-from typing import Protocol
+from typing import TypeAlias
 
 import msgspec
 
 from sojourn.spark.host.desk.instructions import HandOver
+from sojourn.spark.wire.event_loop import FrameConnection
 from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.record import Partition
-from sojourn.spark.wire.relay import DeadResult, Ends, Failed, Grant, Results
+from sojourn.spark.wire.relay import Ends, Failed, Grant, Results
 
-__all__ = ["GATHER_S", "RelayWriter", "Relays"]
+__all__ = ["GATHER_S", "FarWriter", "Relays"]
 
 GATHER_S = 0.004
 """Minimum time between two sends while results leave in close succession."""
@@ -30,28 +31,17 @@ _MANY = 50
 _MOST_UNSENT = 8 << 20
 
 
-class RelayWriter(Protocol):
-    """The host's end of a connection to a relay."""
+class FarWriter:
+    """The host's end of a connection to a relay on another machine."""
 
-    def write(self, data: bytes, /) -> None:
-        """Buffer data, and send it without waiting."""
-        ...
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.write, self.is_closing, self.close = writer.write, writer.is_closing, writer.close
+        self.abort = writer.transport.abort
+        self.unsent_bytes = writer.transport.get_write_buffer_size
 
-    def is_closing(self) -> bool:
-        """Return whether the connection is closed or closing."""
-        ...
 
-    def close(self) -> None:
-        """Close the connection once all data is sent."""
-        ...
-
-    def abort(self) -> None:
-        """Close the connection immediately, and drop unsent data."""
-        ...
-
-    def unsent_bytes(self) -> int:
-        """Return the number of buffered bytes."""
-        ...
+RelayWriter: TypeAlias = FrameConnection | FarWriter
+"""The host's end of a connection to a relay, on this machine or another."""
 
 
 class Relays:
@@ -99,11 +89,11 @@ class Relays:
         results = self._results.get(over.relay)
         if results is None:
             results = self._results[over.relay] = Results([], [])
-        root, result = over.leaving.root, over.leaving.result
-        if isinstance(result, DeadResult):
-            results.letters.append((result, root, over.floor))
-        else:
-            results.records.append((result, root, over.floor))
+        leaving = over.leaving
+        if leaving.letter is not None:
+            results.letters.append((leaving.letter, leaving.root, over.floor))
+        if leaving.record is not None:
+            results.records.append((leaving.record, leaving.root, over.floor))
 
     def grant(self, relay: int, number: int) -> None:
         """Add credit for *number* rows, which a relay gets soon after the next `send`."""
@@ -145,7 +135,6 @@ class Relays:
             self.say(relay, message)
 
     def close(self) -> None:
-        """Close all connections."""
         if self._timer is not None:
             self._timer.cancel()
         for relay in list(self._writers):

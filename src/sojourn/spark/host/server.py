@@ -146,7 +146,7 @@ class Host:
         try:
             await asyncio.gather(*(station.open() for station in self._stations.values()))
             loop = asyncio.get_running_loop()
-            server = await loop.create_unix_server(self._sessions.connections.near, path)
+            server = await loop.create_unix_server(self._sessions.near, path)
             if self._settings.listens is not None:
                 self._work.spawn(self._door(self._settings.listens).run())
             # Announced only now that templates have imported the job and relays can connect.
@@ -206,7 +206,7 @@ class Host:
         state = PartState(
             batch=ledger.batch,
             attempt=ledger.attempt,
-            relays=ledger.relays,
+            relays=len(ledger.relays),
             open=self._desk.inside,
             closed_by=self._desk.admission.closed_by,
             repeated=ledger.repeated,
@@ -239,7 +239,7 @@ class Host:
             for station in self._stations.values():
                 station.watch(now_s)
             self._time_passed()
-            if self._ledger.leaves_again and not self._relays.are_behind:
+            if self._ledger.leaving.in_log and not self._relays.are_behind:
                 self.decide(RelaysCaughtUp())
             self._sessions.fail_incomplete()
 
@@ -250,7 +250,7 @@ class Host:
         return Door(
             socket.socket(fileno=listens),
             secret=bytes.fromhex(os.environ[SECRET]),
-            serve={"relay": self._sessions.connections.far, "agent": self._nodes.serve},
+            serve={"relay": self._sessions.far, "agent": self._nodes.serve},
             context=None if identity is None else host_context(identity),
         )
 

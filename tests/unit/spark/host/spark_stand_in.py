@@ -18,13 +18,12 @@ import msgspec
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
 from sojourn.errors import DiskFull, EngineError, SojournError
+from sojourn.spark.host.batch.batch_tasks import StageTasks
 from sojourn.spark.host.batch.cut import Cut, CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.batch.host_log import HostLog
+from sojourn.spark.host.batch.host_log import Did, HostLog
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.batch.log_entries import Did
 from sojourn.spark.host.batch.spill import Spill
-from sojourn.spark.host.batch.stage_tasks import StageTasks
 from sojourn.spark.host.batch.write_queue import HeldEvents, Room
 from sojourn.spark.host.desk.admission import Limits
 from sojourn.spark.host.desk.events import (
@@ -36,7 +35,6 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -64,7 +62,7 @@ from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.reminders import reminder_name
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.relay import DeadResult, Row
+from sojourn.spark.wire.relay import Row
 from sojourn.spark.wire.repetitions import Input, Provenance
 from unit.spark.host.failing_disk import Crash
 
@@ -180,18 +178,21 @@ def expected(roots):
 
 def called(leaving):
     """Return what a result is called."""
-    match leaving.result:
-        case DeadResult(operator, record):
-            return f"{record.name} at {operator}: dead"
-        case record:
-            return record.name
+    if (letter := leaving.letter) is not None:
+        return f"{letter.record.name} at {letter.operator}: dead"
+    return leaving.record.name
 
 
 class Folder:
-    """The files of a log, by number."""
+    """The files of a log, by number; as the log of one ledger it has no entries."""
+
+    is_own = True
 
     def __init__(self):
         self.files = {}
+
+    def recover(self, _base):
+        return []
 
     def numbers(self):
         return sorted(self.files)
@@ -224,15 +225,14 @@ class Disk:
     It can be the store of one ledger, which then finds nothing in its log.
     """
 
-    log_is_own = True
-
     def __init__(self):
+        self.attempts = self.segments = self.state = self
         self.cuts, self.runs = {}, []
-        self.segments, self.names = {}, count()
+        self.spilled, self.names = {}, count()
         self.deltas, self.store, self.merged_upto = {}, {}, -1
         self.log = Folder()
 
-    def attempt(self, run):
+    def number(self, run):
         if run not in self.runs:
             self.runs.append(run)
         return 1 + self.runs.index(run)
@@ -243,6 +243,9 @@ class Disk:
 
     def drop_before(self, batch):
         self.cuts = {name: cut for name, cut in self.cuts.items() if name.batch >= batch}
+
+    def prepare(self):
+        """There is always room."""
 
     def merged(self):
         return self.merged_upto
@@ -273,9 +276,6 @@ class Disk:
             cut: delta for cut, delta in self.deltas.items() if cut.batch > self.merged_upto
         }
 
-    def recover(self, _base):
-        return []
-
     def last(self, batch):
         return max((cut for cut in self.cuts if cut.batch == batch), default=_NOTHING.id)
 
@@ -286,20 +286,20 @@ class Disk:
         """Return a cut as it is read from a file: what becomes of it is not in the file."""
         return _decode(_encode(_NOTHING if cut == _NOTHING.id else self.cuts[cut]))
 
-    def write_segment(self, batch, records):
+    def write(self, batch, records):
         name = f"{batch}-{next(self.names)}"
-        self.segments[name] = tuple(records)
+        self.spilled[name] = tuple(records)
         return name
 
-    def read_segment(self, name):
-        if name not in self.segments:
+    def read(self, name):
+        if name not in self.spilled:
             raise EngineError(f"{name} is gone")
-        return self.segments[name]
+        return self.spilled[name]
 
-    def drop_segments(self, batch, names):
-        self.segments = {
+    def drop(self, batch, names):
+        self.spilled = {
             name: records
-            for name, records in self.segments.items()
+            for name, records in self.spilled.items()
             if name in names or int(name.partition("-")[0]) >= batch
         }
 
@@ -309,17 +309,9 @@ class Store:
 
     def __init__(self, disk):
         self.disk, self.log = disk, HostLog(disk.log, "layout")
-        self.recover, self.logged = self.log.recover, self.log.since
-
-    @property
-    def log_is_own(self):
-        return self.log.is_own
 
     def __getattr__(self, name):
         return getattr(self.disk, name)
-
-    def prepare(self):
-        """There is always room."""
 
     def flush(self):
         """All is written."""
@@ -433,7 +425,7 @@ class CountingLedger(Ledger):
 
     def __init__(self, store, counted, clock):
         reminded = {"score": REMINDERS, EXPIRING: f"{EXPIRING}@reminders"}
-        spill = Spill(store, most=1)
+        spill = Spill(store.segments, most=1)
         super().__init__(
             store,
             spill,
@@ -601,24 +593,23 @@ class Host:
             relay.inbox.append(("refuse",))
             return
         task = PARTITIONS.index(relay.partition)
-        arrival = RecordArrival(attempt=self.store.attempt(run), batch=batch, task=task)
-        self.store.prepare()
-        self.decide(RelayCame(relay.number, arrival))
-        self.held.put_next(partial(self.greeted, relay, arrival, stage))
+        cut = CutId(batch, self.store.attempts.number(run))
+        self.store.state.prepare()
+        self.decide(RelayCame(relay.number, cut, task))
+        self.held.put_next(partial(self.greeted, relay, cut, stage))
 
-    def greeted(self, relay, arrival, stage):
-        if self.ledger.knows(relay.number):
-            self.tasks.begins(arrival, stage)
-            self.asking.append(arrival)
+    def greeted(self, relay, cut, stage):
+        if relay.number in self.ledger.relays:
+            self.tasks.begins(cut, stage)
+            self.asking.append(cut)
 
     def told_tasks(self, _number):
         """Let the host hear how many tasks a batch has."""
-        arrival = self.asking.popleft()
-        self.decide(RelaysCounted(arrival.attempt, arrival.batch, len(PARTITIONS)))
+        self.decide(RelaysCounted(self.asking.popleft(), len(PARTITIONS)))
 
     def hands_on(self):
         """Tell whether results wait in the log, for relays that are there."""
-        return self.ledger.leaves_again and self.ledger.relays > 0
+        return self.ledger.leaving.in_log and len(self.ledger.relays) > 0
 
     def hand_on(self, _number):
         """Let the next of what leaves again from the log leave."""
@@ -1004,7 +995,7 @@ class World:
 
         Or it finds that the log is another's, when there is room for what it had to write.
         """
-        if self.host.store.log_is_own:
+        if self.host.store.log.is_own:
             assert not self.host.ledger.comes_of(self.files().last(self.committed))
         self.kill_host()
 
@@ -1170,7 +1161,7 @@ class World:
 
     def give_up(self, _number=0):
         """Let the host fail a batch some of whose tasks do not begin: they ended before it."""
-        assert self.host.ledger.missing
+        assert self.host.ledger.relays.missing
         for relay in (*self.relays, *self.zombies):
             if relay.host is self.host:
                 relay.inbox.append(("refuse",))
@@ -1217,7 +1208,7 @@ class World:
 
     def restored_state(self):
         store = self.files()
-        state = KeyedState(store)
+        state = KeyedState(store.state)
         state.restore(store.load(store.last(self.committed)).changed)
         return state
 
@@ -1247,4 +1238,4 @@ def written(store, write):
             store.save(cut, changed)
             store.drop_before(cut.id.batch - 1 - KEPT)
         case MergeState():
-            store.merge(write)
+            store.state.merge(write)

@@ -18,7 +18,7 @@ DELTAS = [{"count": {"a": b"1"}}, {"count": {"a": b"2"}}, {"count": {"b": b"1"}}
 
 def spilled(files, batch):
     record = OpenRecord(Root(LINES, batch), "count", Record(f"lines/0/{batch}", b"x" * 100))
-    return Segment("count", files.write_segment(batch, [record]), 1, 100, {LINES: batch})
+    return Segment("count", files.segments.write(batch, [record]), 1, 100, {LINES: batch})
 
 
 def written(files, told):
@@ -32,7 +32,7 @@ def written(files, told):
         told.append(cut.id)
         files.drop_before(batch - 1)
         if batch > 0:  # Spark has committed the one before
-            files.merge(MergeState(batch - 1, [(CutId(batch - 1, 1), DELTAS[batch - 1])]))
+            files.state.merge(MergeState(batch - 1, [(CutId(batch - 1, 1), DELTAS[batch - 1])]))
 
 
 def check(files, told):
@@ -41,9 +41,9 @@ def check(files, told):
         found = files.load(cut)
         assert sum(1 for _ in files.all_open(found)) == len(found.spilled)
         for changed in found.changed:
-            if changed.batch > files.merged():
-                assert files.read_delta(changed) == DELTAS[changed.batch]
-    assert files.merged() >= len(told) - 3
+            if changed.batch > files.state.merged():
+                assert files.state.read_delta(changed) == DELTAS[changed.batch]
+    assert files.state.merged() >= len(told) - 3
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2, 3, 4])

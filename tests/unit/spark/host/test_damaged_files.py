@@ -104,14 +104,14 @@ def test_changed_states_that_are_damaged_or_missing_are_refused(tmp_path):
 
 def test_a_segment_that_is_damaged_is_refused(tmp_path):
     files = CutFiles(tmp_path)
-    name = files.write_segment(0, [])
+    name = files.segments.write(0, [])
     path = tmp_path / "segments" / name
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(BadFile, match="is truncated"):
-        files.read_segment(name)
+        files.segments.read(name)
     path.unlink()
     with pytest.raises(BadFile, match="is missing"):
-        files.read_segment(name)
+        files.segments.read(name)
 
 
 def damaged_store(folder, damage):

@@ -88,7 +88,7 @@ def test_what_a_kept_cut_names_is_on_disk_and_no_more(start, tmp_path):
     assert cuts == ["2-1", "3-1", "4-1", "5-1", "6-1"]  # the last may not be committed
     changed = sorted(path.name for path in (part / "state" / "changed").iterdir())
     assert changed == ["4-1", "5-1", "6-1"]
-    assert host.files.merged() == 3
+    assert host.files.state.merged() == 3
     assert len(list((part / "log").iterdir())) == KEPT + 1
     host.files.close()
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.spark.host.node_measures import ClockOffset, Exchange, Traffic
+from sojourn.spark.wire.agent import ClockIs
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
 
@@ -58,12 +59,8 @@ def exchange(at_s, *, offset_s, there_s=0.001, back_s=0.001, ours=0.0, theirs=0.
     """Return a question of *at_s* by the true time; clocks are set by so much on the way."""
     heard_s = at_s + there_s
     told_s = heard_s + 0.0005
-    return Exchange(
-        asked_s=at_s,
-        heard_s=heard_s + offset_s,
-        told_s=told_s + offset_s + theirs,
-        came_s=told_s + back_s + ours,
-    )
+    told = ClockIs(at_s, heard_s + offset_s, told_s + offset_s + theirs)
+    return Exchange(told, came_s=told_s + back_s + ours)
 
 
 def clock_of(*exchanges):

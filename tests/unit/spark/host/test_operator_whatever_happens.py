@@ -21,7 +21,7 @@ from sojourn.spark.host.desk.instructions import (
     NotKept,
     RecordCompleted,
     StartProcessor,
-    Stopping,
+    StopPart,
 )
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import Result
@@ -103,7 +103,7 @@ class World:
                 self.heard.pop(processor, None)
             case RecordCompleted(done):
                 self.completed(done.record)
-            case Stopping(failed):
+            case StopPart(failed):
                 assert failed.record.name in self.open
                 self.stopped = True
 
@@ -186,7 +186,7 @@ class World:
         self.at_forgotten = set(self.busy) - self.learning | (
             self.at_forgotten & set(self.busy)
         )
-        latest = self.desk.latest
+        latest = self.desk.latest.records
         self.desk.forget(latest)
         # they hear all of it again, and it is done or not as if never before
         self.heard = {name: {} for name in self.heard}

@@ -3,6 +3,7 @@
 import pytest
 
 from sojourn.decide.plan import HERE
+from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.desk.events import (
@@ -10,7 +11,6 @@ from sojourn.spark.host.desk.events import (
     PlacementAsked,
     ProcessorDone,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -46,9 +46,7 @@ class Part:
 
     def begin(self, batch, attempt=1):
         """Return what processors are told when a batch begins."""
-        return told(
-            self.desk.handle(RelayCame(batch, RecordArrival(attempt=attempt, batch=batch)), 0.0)
-        )
+        return told(self.desk.handle(RelayCame(batch, CutId(batch, attempt)), 0.0))
 
     def rules(self, batch, *numbered):
         """Bring rules, each a number with a key, and let the only processor do them."""
@@ -61,7 +59,7 @@ class Part:
 
     def end(self, batch, attempt=1):
         """End a batch, whose cut is saved."""
-        self.desk.handle(RelaysCounted(attempt, batch, 1), 0.0)
+        self.desk.handle(RelaysCounted(CutId(batch, attempt), 1), 0.0)
         (save,) = [
             i for i in self.desk.handle(RelayEnded(batch), 0.0) if isinstance(i, SaveCut)
         ]

@@ -1,11 +1,10 @@
 """Reminders and states that are due together, at the desk: records are served in between."""
 
 from sojourn.spark.host.batch.cut import Cut, CutId
+from sojourn.spark.host.batch.host_log import Entered
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.batch.log_entries import Entered
 from sojourn.spark.host.desk.events import (
     DrainAsked,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelaysCounted,
@@ -58,10 +57,8 @@ class Morning:
         reminded = {"count": REMINDERS}
         self.ledger = Ledger(self.disk, reminded=reminded, clock=self.clock())
         self.desk = PartDesk(GRAPH, {"count": OperatorDesk()}, self.ledger)
-        self.came = _came(
-            self.desk.handle(RelayCame(1, RecordArrival(attempt=attempt, batch=1)), 0.0)
-        )
-        self.desk.handle(RelaysCounted(attempt, 1, 1), 0.0)
+        self.came = _came(self.desk.handle(RelayCame(1, CutId(1, attempt)), 0.0))
+        self.desk.handle(RelaysCounted(CutId(1, attempt), 1), 0.0)
 
     @property
     def is_at_once(self):

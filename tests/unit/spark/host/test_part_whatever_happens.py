@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.spark.host.state import reminders
-from sojourn.spark.wire.relay import DeadResult
 from unit.spark.host.failing_disk import FailingDisk
 from unit.spark.host.spark_stand_in import (
     EXPIRING,
@@ -67,7 +66,7 @@ class Reader:
 
 
 def _payload(leaving):
-    return b"" if isinstance(leaving.result, DeadResult) else leaving.result.payload
+    return b"" if leaving.record is None else leaving.record.payload
 
 
 @settings(max_examples=100)

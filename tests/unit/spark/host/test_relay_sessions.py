@@ -2,23 +2,29 @@
 
 import asyncio
 import socket
+from pathlib import Path
 
 import pytest
 
-from sojourn.spark.host.listener import Heartbeats
-from sojourn.spark.host.relay_sessions import RelayConnections
+from sojourn.spark.host.relay_sessions import RelaySessions
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.wire.frames import framed
+from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.spark.wire.relay import AllRead, RelayHello, RowsMessage
 
 DEADLINE_S = 20.0
 HELLO = RelayHello("run", 0, 0)
 
 
-class Watcher:
+class Sessions(RelaySessions):
     """Notes what relays say, and when they leave; raises *error* when one says anything."""
 
     def __init__(self, error=None):
+        settings = HostSettings(
+            name="part", operators={}, readers={}, folder=Path(), cuts=Path()
+        )
+        elsewhere = dict.fromkeys(("files", "held", "controller"))
+        super().__init__(settings, None, None, relays=Relays(), **elsewhere)
         self.said, self.left, self._error = [], asyncio.Event(), error
 
     def relay_said(self, _relay, message):
@@ -34,26 +40,25 @@ def played(content, *, far, error=None):
     """Return what a host hears of a relay that says *content* and leaves, and its errors."""
 
     async def play():
-        reported, watcher = [], Watcher(error)
+        reported, sessions = [], Sessions(error)
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
-        connections = RelayConnections(Relays(), watcher, Heartbeats(10.0))
         ours, theirs = socket.socketpair()
         with theirs:
             if far:
                 serving = asyncio.create_task(
-                    connections.far(*await asyncio.open_unix_connection(sock=ours))
+                    sessions.far(*await asyncio.open_unix_connection(sock=ours))
                 )
             else:
-                await loop.create_connection(connections.near, sock=ours)
+                await loop.create_connection(sessions.near, sock=ours)
             theirs.sendall(content)
             if error is None:
                 theirs.shutdown(socket.SHUT_WR)
             async with asyncio.timeout(DEADLINE_S):
-                await watcher.left.wait()
+                await sessions.left.wait()
                 if far:
                     await serving
-        return watcher.said, reported
+        return sessions.said, reported
 
     return asyncio.run(play())
 
@@ -80,13 +85,12 @@ def test_an_error_is_reported_before_the_relay_counts_as_gone(far):
 
 def test_a_connection_that_is_reset_is_the_end_of_its_relay():
     async def play():
-        watcher, reader = Watcher(), asyncio.StreamReader()
+        sessions, reader = Sessions(), asyncio.StreamReader()
         ours, theirs = socket.socketpair()
         _, writer = await asyncio.open_unix_connection(sock=ours)
         reader.set_exception(ConnectionResetError())
         with theirs:
-            connections = RelayConnections(Relays(), watcher, Heartbeats(10.0))
-            await connections.far(reader, writer)
-        assert watcher.left.is_set()
+            await sessions.far(reader, writer)
+        assert sessions.left.is_set()
 
     asyncio.run(play())

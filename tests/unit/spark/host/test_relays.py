@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from sojourn.spark.host.batch.cut import Leaving
+from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.desk.instructions import HandOver
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.wire.event_loop import FrameConnection
@@ -93,7 +93,7 @@ def test_dead_letters_leave_beside_results():
     async def play():
         relays = Relays()
         async with connected(relays) as (relay, reader):
-            relays.hand_over(HandOver(relay, Leaving(Root(("words", 0), 7), letter), 5))
+            relays.hand_over(HandOver(relay, Leaving(Root(("words", 0), 7), None, letter), 5))
             relays.send()
             return await told(reader, messages=1)
 

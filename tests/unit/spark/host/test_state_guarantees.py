@@ -9,7 +9,7 @@ import pytest
 
 from sojourn.errors import EngineError
 from sojourn.spark.host.batch.cut import CutId
-from sojourn.spark.host.batch.log_entries import Did
+from sojourn.spark.host.batch.host_log import Did
 from sojourn.spark.host.desk.events import RelayEnded, RelayLeft
 from unit.spark.host.word_count import LINES, WordCountHost
 
@@ -228,7 +228,7 @@ def test_a_stale_delta_of_a_failed_attempt_is_neither_read_nor_merged(host_in):
     assert third.counts("a", "b", "z") == {"a": 1, "b": 1, "z": 0}
     assert third.stored() == {"a": 1, "b": 1}
     with pytest.raises(FileNotFoundError):
-        third.files.read_delta(stale)
+        third.files.state.read_delta(stale)
 
 
 def taken_over(host_in):
@@ -323,7 +323,7 @@ def test_states_that_a_host_merges_late_do_not_replace_newer_ones(host_in):
     new.merge()
     old.merge()
     assert new.stored() == {"a": 3}
-    assert new.files.merged() == 1
+    assert new.files.state.merged() == 1
 
 
 def test_a_relay_of_a_driver_that_was_thought_dead_is_refused_with_the_reason(host_in):

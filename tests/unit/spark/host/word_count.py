@@ -1,6 +1,7 @@
 """A host that counts words, on real files; whoever uses it decides what happens next."""
 
 from sojourn.decide.plan import HERE
+from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.spill import Spill
@@ -10,7 +11,6 @@ from sojourn.spark.host.desk.events import (
     PlacementAsked,
     ProcessorDone,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelaysCaughtUp,
@@ -53,7 +53,9 @@ class WordCountHost:
 
     def __init__(self, folder, *, processors=2, took_s=1.0, spills=False, **most):
         self.files = CutFiles(folder, "layout")
-        self.ledger = Ledger(self.files, Spill(self.files, most=1) if spills else None, **most)
+        self.ledger = Ledger(
+            self.files, Spill(self.files.segments, most=1) if spills else None, **most
+        )
         limits = {"limits": Limits(records=1, spilled=100)} if spills else {}
         self.desk = PartDesk(
             GRAPH, {"split": OperatorDesk(), "count": OperatorDesk()}, self.ledger, **limits
@@ -78,7 +80,7 @@ class WordCountHost:
     def _do(self, instruction):
         match instruction:
             case HandOver(_, leaving):
-                self.written.append((leaving.result.name, leaving.result.payload.decode()))
+                self.written.append((leaving.record.name, leaving.record.payload.decode()))
             case SaveCut(cut, changed):
                 self.saving.append((cut, changed))
             case MergeState():
@@ -98,9 +100,9 @@ class WordCountHost:
 
     def relay_comes(self, relay, *, batch, attempt):
         """Let the only relay of a batch begin."""
-        self.decide(RelayCame(relay, RecordArrival(attempt=attempt, batch=batch)))
-        self.decide(RelaysCounted(attempt, batch, 1))
-        while self.ledger.leaves_again:
+        self.decide(RelayCame(relay, CutId(batch, attempt)))
+        self.decide(RelaysCounted(CutId(batch, attempt), 1))
+        while self.ledger.leaving.in_log:
             self.decide(RelaysCaughtUp())
 
     def take(self, relay, lines, first=0, names=None):
@@ -145,7 +147,7 @@ class WordCountHost:
     def merge(self):
         """Put what is committed into the store."""
         for merge in self.merging:
-            self.files.merge(merge)
+            self.files.state.merge(merge)
             self.ledger.state.merged(merge.upto)
         self.merging.clear()
         self._let_go()

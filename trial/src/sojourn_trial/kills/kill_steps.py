@@ -164,10 +164,10 @@ def _log(steps):
 
 def _of_reminders(group):
     """Return the step of a group of log entries about reminders; "" for other groups."""
-    from sojourn.spark.host.batch.log_entries import Entered, Left  # noqa: PLC0415
+    from sojourn.spark.host.batch.host_log import Entered, Leaving  # noqa: PLC0415
 
     for entry in group:
-        if isinstance(entry, Left) and "@reminders" in entry.root.partition[0]:
+        if isinstance(entry, Leaving) and "@reminders" in entry.root.partition[0]:
             return "reminder: its answer is logged"
         if isinstance(entry, Entered) and "@reminders" in entry.record.record.stream:
             return "reminder: fired and logged"

@@ -130,7 +130,7 @@ class Trial:
         with closing(files):
             return {
                 key: codec.decode(unstamped(state))
-                for key, state in files.states(cut, operator)
+                for key, state in files.state.states(operator, cut.changed)
             }
 
     def length(self, stream):

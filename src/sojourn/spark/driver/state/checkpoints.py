@@ -26,8 +26,8 @@ from sojourn.spark.driver.state.state_form import (
     form_of,
     state_forms,
 )
-from sojourn.spark.host.batch.checkpoint_id import CheckpointId
 from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.query_runs import CheckpointId
 
 _APPLICATION = "application.json"
 
@@ -141,8 +141,10 @@ class Checkpoints:
                 files = CutFiles(self.cuts(part), readonly=True)
                 with closing(files.state):
                     cut = files.load(files.last(batch))
-                    kept = (operator, reminders_of(operator))
-                    return any(next(files.states(cut, name), None) for name in kept)
+                    return any(
+                        next(files.state.states(name, cut.changed), None)
+                        for name in (operator, reminders_of(operator))
+                    )
         return False
 
     def _check_open(self, app: App, part: Part) -> None:

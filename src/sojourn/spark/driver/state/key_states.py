@@ -17,8 +17,7 @@ from sojourn.spark.driver.state.state_form import StateForm, json_values
 from sojourn.spark.host.batch.cut import Cut
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.state.expiry import unstamped
-from sojourn.spark.host.state.keyed_state import KeyedState
-from sojourn.spark.host.state.state_moment import StateMoment
+from sojourn.spark.host.state.keyed_state import KeyedState, StateMoment
 from sojourn.spark.processor.state_codec import StateCodec
 from sojourn.text import shown
 
@@ -120,7 +119,7 @@ class KeyStates:
         form = self.form(operator)
         texts = _key_texts(form, key)
         with self._last(self.part_of[operator]) as (_, files, cut):
-            state = KeyedState(files)
+            state = KeyedState(files.state)
             state.restore(cut.changed)
             for text in texts:
                 if found := state.of(operator, text):

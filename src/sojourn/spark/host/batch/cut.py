@@ -1,21 +1,12 @@
 """A cut: the open records of a part at the end of a batch, as they are kept on disk."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from sojourn.spark.host.state.part_clock import ClockReading
 from sojourn.spark.wire.record import Partition, Record, Root
 from sojourn.spark.wire.repetitions import Memory
-
-__all__ = [
-    "Cut",
-    "CutId",
-    "Leaving",
-    "OpenRecord",
-    "Segment",
-    "floors",
-]
 
 
 class CutId(NamedTuple):
@@ -49,19 +40,6 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
     bytes: int
     lowest: dict[Partition, int]
     """Lowest offset of their roots, by partition."""
-
-
-class Leaving(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A result that leaves the part."""
-
-    root: Root
-    result: Any
-
-    @property
-    def size_bytes(self) -> int:
-        """Approximate size in memory."""
-        size_bytes: int = self.result.size_bytes
-        return size_bytes
 
 
 class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):

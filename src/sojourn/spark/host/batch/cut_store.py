@@ -1,19 +1,17 @@
 """Cuts on disk, in a folder of their part, with their segments, states and log."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from sojourn.errors import BadFile, EngineError
 from sojourn.files.durable_file import RESTORE, read_checked, write_checked
-from sojourn.spark.host.batch.attempts import Attempts
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
-from sojourn.spark.host.batch.host_log import HostLog
-from sojourn.spark.host.batch.log_entries import Entry
+from sojourn.spark.host.batch.host_log import Entry, HostLog
 from sojourn.spark.host.batch.log_files import LogFiles
-from sojourn.spark.host.batch.segment_files import SegmentFiles
+from sojourn.spark.host.batch.query_runs import Attempts
+from sojourn.spark.host.batch.spill import SegmentFiles
 from sojourn.spark.host.state.keyed_state import Delta, MergeState
 from sojourn.spark.host.state.state_files import Replaced, StateFiles
 
@@ -23,35 +21,22 @@ _NOTHING = Cut(id=CutId(-1, 0), taken={})
 _decode = msgspec.msgpack.Decoder(Cut).decode
 
 
-@dataclass(frozen=True, slots=True)
 class CutFiles:
     """The files in *folder*.
 
     `cuts/BATCH-ATTEMPT` are the cuts, `attempts` the numbers of attempts, `segments` spilled
     records, `state` the states of keys, and `log` the changes since the last committed cut.
+    Only hosts with the same *layout* continue each other's log. If *readonly*, another process
+    may be writing the states.
     """
 
-    folder: Path
-    layout: str = ""
-    """Only hosts with the same layout continue each other's log."""
-    readonly: bool = False
-    """Another process may be writing the states."""
-    state: StateFiles = field(init=False, repr=False)
-    log: HostLog = field(init=False, repr=False)
-    _attempts: Attempts = field(init=False, repr=False)
-    _log_files: LogFiles = field(init=False, repr=False)
-    _segments: SegmentFiles = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_attempts", Attempts(self.folder / "attempts"))
-        object.__setattr__(self, "_log_files", LogFiles(self.folder / "log"))
-        object.__setattr__(self, "log", HostLog(self._log_files, self.layout))
-        object.__setattr__(self, "_segments", SegmentFiles(self.folder / "segments"))
-        object.__setattr__(self, "state", StateFiles(self.folder / "state", self.readonly))
-
-    def attempt(self, run: str) -> int:
-        """Return the attempt number of a run, a new one if it has none."""
-        return self._attempts.number(run)
+    def __init__(self, folder: Path, layout: str = "", *, readonly: bool = False) -> None:
+        self.folder = folder
+        self.attempts = Attempts(folder / "attempts")
+        self.segments = SegmentFiles(folder / "segments")
+        self.state = StateFiles(folder / "state", readonly)
+        self._log_files = LogFiles(folder / "log")
+        self.log = HostLog(self._log_files, layout)
 
     def last(self, batch: int) -> CutId:
         """Return the cut of a committed batch, made by the last attempt at it.
@@ -81,11 +66,7 @@ class CutFiles:
         there may be cuts of later batches, by earlier attempts.
         """
         last = max(((cut.attempt, cut.batch) for cut in self.cuts()), default=(0, 0))
-        return max(self.merged(), last[1] - 1)
-
-    def has(self, batch: int) -> bool:
-        """Return whether there is a cut of a batch."""
-        return any(cut.batch == batch for cut in self.cuts())
+        return max(self.state.merged(), last[1] - 1)
 
     def load(self, cut: CutId) -> Cut:
         """Return a cut; the one before the first batch is empty.
@@ -108,12 +89,12 @@ class CutFiles:
         """Yield all open records of a cut, including those that were spilled."""
         yield from cut.open
         for segment in cut.spilled:
-            yield from self.read_segment(segment.name)
+            yield from self.segments.read(segment.name)
 
     def save(self, cut: Cut, changed: Delta | None = None) -> None:
         """Write a cut, and sync it to disk with its segments and the states *changed*."""
         # Segments and states first: a cut must only name files that are on disk.
-        self._segments.sync([segment.name for segment in cut.spilled])
+        self.segments.sync([segment.name for segment in cut.spilled])
         if changed:
             self.state.write_delta(cut.id, changed)
         merged, store_bytes = self.state.extent()
@@ -125,93 +106,33 @@ class CutFiles:
                 self._path(other).unlink(missing_ok=True)
 
     def drop_before(self, batch: int) -> None:
-        """Remove the cuts of batches before *batch*."""
         for cut in self.cuts():
             if cut.batch < batch:
                 self._path(cut).unlink(missing_ok=True)
 
-    def prepare(self) -> None:
-        """Open the store of states. Raise `DiskFull` if the disk has no room for it."""
-        self.state.prepare()
-
     def append(self, entries: Iterable[Entry]) -> None:
         """Log a group, and write segments that wait for room. Raise `DiskFull` without room."""
         self.log.append(entries)
-        if self._segments.wait_for_room:
-            self._segments.flush()
+        if self.segments.unwritten:
+            self.segments.flush()
 
     def flush(self) -> None:
         """Retry writes that had no room. Raise `DiskFull` if there still is none."""
-        self._segments.flush()
+        self.segments.flush()
         self.log.flush()
-
-    def write_segment(self, batch: int, records: Sequence[OpenRecord]) -> str:
-        """Write records that were spilled in a batch as a segment, and return its name.
-
-        It is not synced before a cut that names it.
-        """
-        return self._segments.write(batch, records)
-
-    def read_segment(self, name: str) -> list[OpenRecord]:
-        """Return the records of a segment."""
-        return self._segments.read(name)
-
-    def drop_segments(self, batch: int, names: Iterable[str]) -> None:
-        """Remove segments written before a batch, except *names*."""
-        self._segments.drop(batch, names)
-
-    @property
-    def log_is_own(self) -> bool:
-        """Whether no other host has continued the log."""
-        return self.log.is_own
-
-    def recover(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return the entries logged since a cut, in groups, and continue the log from there."""
-        return self.log.recover(base)
-
-    def logged(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return the entries logged since a cut, in groups."""
-        return self.log.since(base)
-
-    def states(self, cut: Cut, operator: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the keys and states of an operator at a cut, or at a later one."""
-        return self.state.states(operator, cut.changed)
-
-    def merged(self) -> int:
-        """Return the last batch merged into the store; -1 if none is."""
-        return self.state.merged()
-
-    def look_up(self, operator: str, key: str) -> bytes:
-        """Return a state of the store; empty if there is none."""
-        return self.state.look_up(operator, key)
-
-    def ordered(
-        self, operator: str, start: str, end: str, most: int
-    ) -> list[tuple[str, bytes]]:
-        """Return at most *most* states of ordered keys from *start* up to *end*."""
-        return self.state.ordered(operator, start, end, most)
-
-    def read_delta(self, cut: CutId) -> Delta:
-        """Return the states that a cut has changed."""
-        return self.state.read_delta(cut)
-
-    def merge(self, merge: MergeState) -> None:
-        """Merge committed changes into the store."""
-        self.state.merge(merge)
 
     def replace_states(self, cut: Cut, states: Replaced) -> None:
         """Replace all states of some operators, as of a committed cut.
 
         The log since then is removed, so the next host processes those records again.
         """
-        merged = self.merged()
-        changed = [(c, self.read_delta(c)) for c in cut.changed if c.batch > merged]
+        merged = self.state.merged()
+        changed = [(c, self.state.read_delta(c)) for c in cut.changed if c.batch > merged]
         self.state.merge(MergeState(cut.id.batch, changed), states)
         for number in self._log_files.numbers():
             self._log_files.remove(number)
 
     def close(self) -> None:
-        """Close the log and the store of states."""
         self._log_files.close()
         self.state.close()
 

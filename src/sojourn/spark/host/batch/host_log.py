@@ -12,45 +12,95 @@ from dataclasses import dataclass
 from itertools import islice
 from mmap import mmap
 from struct import Struct as Layout
-from typing import Protocol
 from zlib import crc32
 
 import msgspec
 
 from sojourn.errors import DiskFull, EngineError
-from sojourn.spark.host.batch.cut import CutId
-from sojourn.spark.host.batch.log_entries import Committed, Entry, LogMark
+from sojourn.spark.host.batch.cut import CutId, OpenRecord
+from sojourn.spark.host.batch.log_files import LogFiles
+from sojourn.spark.host.state.part_clock import ClockReading
+from sojourn.spark.wire.record import Record, Root
+from sojourn.spark.wire.relay import DeadResult
+from sojourn.spark.wire.repetitions import Provenance
 
-__all__ = ["HostLog", "LogFolder"]
+__all__ = [
+    "Changed", "Committed", "Did", "Entered", "Entry", "HostLog", "Kept", "Leaving", "LogMark",
+    "Started", "Took",
+]  # fmt: skip
+
+
+class Took(msgspec.Struct, tag="t", array_like=True, frozen=True):
+    """A root was taken from Spark."""
+
+    root: Root
+    provenance: Provenance | None = None
+
+
+class Entered(msgspec.Struct, tag="e", array_like=True, frozen=True):
+    """A record was opened."""
+
+    record: OpenRecord
+
+
+class Did(msgspec.Struct, tag="d", array_like=True, frozen=True):
+    """The open record with this number is done."""
+
+    number: int
+
+
+class Leaving(msgspec.Struct, tag="l", array_like=True, frozen=True, gc=False):
+    """A result or a dead letter leaves."""
+
+    root: Root
+    record: Record | None
+    letter: DeadResult | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        result = self.record or self.letter
+        return 0 if result is None else result.size_bytes
+
+
+class Changed(msgspec.Struct, tag="s", array_like=True, frozen=True):
+    """A key has a new state; an empty one means none."""
+
+    operator: str
+    key: str
+    state: bytes
+
+
+class Kept(msgspec.Struct, tag="k", array_like=True, frozen=True):
+    """An operator keeps a broadcast record for processors that start later."""
+
+    operator: str
+    record: Record
+
+
+class LogMark(msgspec.Struct, tag="m", array_like=True, frozen=True):
+    """A cut was made here."""
+
+    cut: CutId
+
+
+class Committed(msgspec.Struct, tag="c", array_like=True, frozen=True):
+    """Spark has committed the batch of a cut, so earlier entries are not needed any more."""
+
+    cut: CutId
+
+
+class Started(msgspec.Struct, tag="b", array_like=True, frozen=True):
+    """A host resumes at this time, because no cut has it or the clock was in doubt."""
+
+    clock: ClockReading
+
+
+Entry = Took | Entered | Did | Leaving | Changed | Kept | LogMark | Committed | Started
 
 _FRAME = Layout("!II")
 _is_cut = frozenset([LogMark, Committed]).__contains__
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Entry]).decode
-
-
-class LogFolder(Protocol):
-    """The files of a log, by number."""
-
-    def numbers(self) -> list[int]:
-        """Return the numbers of the files, in order."""
-        ...
-
-    def create(self, number: int, content: bytes) -> bool:
-        """Create a file atomically with *content*; return False if it exists already."""
-        ...
-
-    def append(self, number: int, content: bytes) -> None:
-        """Append to a file."""
-        ...
-
-    def read(self, number: int) -> bytes | mmap:
-        """Return the content of a file, valid even after its removal; empty if it is gone."""
-        ...
-
-    def remove(self, number: int) -> None:
-        """Remove a file, if it is there."""
-        ...
 
 
 class _Header(msgspec.Struct, array_like=True, frozen=True):
@@ -85,7 +135,7 @@ class _File:
 class HostLog:
     """The log of a part, in *folder*, written by hosts with the same *layout*."""
 
-    def __init__(self, folder: LogFolder, layout: str) -> None:
+    def __init__(self, folder: LogFiles, layout: str) -> None:
         self._folder, self._layout = folder, layout
         self._number, self._groups = 0, 0
         self._begins: dict[CutId, int] = {}  # the files that begin with a cut
@@ -127,7 +177,6 @@ class HostLog:
             return True
 
     def since(self, base: CutId) -> Iterator[list[Entry]]:
-        """Return the entries logged since a cut, in groups."""
         return _groups(self._since(base, self._folder.numbers()).values())
 
     def append(self, entries: Iterable[Entry]) -> None:

@@ -7,11 +7,9 @@ a bound; beyond it they are replayed from the log, in portions.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from sojourn.spark.host.batch.cut import Leaving
-from sojourn.spark.host.batch.log_entries import Entry, Left
-from sojourn.spark.wire.relay import DeadResult
+from sojourn.spark.host.batch.host_log import Entry, Leaving
 
-__all__ = ["LeavingResults", "as_entry", "as_leaving"]
+__all__ = ["LeavingResults"]
 
 
 class LeavingResults:
@@ -28,18 +26,13 @@ class LeavingResults:
         """Whether results must be replayed from the log before others leave."""
         self._waiting: deque[Leaving] = deque()
         self._handed_over: list[Leaving] | None = []  # None if there are too many
-        self._handed_bytes = 0
+        self.kept_bytes = 0
+        """Bytes of results that were handed over and are kept in memory."""
 
     def __bool__(self) -> bool:
         return self.in_log or bool(self._waiting)
 
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of results that were handed over and are kept in memory."""
-        return 0 if self._handed_over is None else self._handed_bytes
-
     def add(self, leaving: Leaving) -> None:
-        """Append a result."""
         self._waiting.append(leaving)
 
     def hand_over(self) -> list[Leaving]:
@@ -57,9 +50,9 @@ class LeavingResults:
         if self._handed_over is not None:
             self._handed_over += results
             for each in results:
-                self._handed_bytes += each.size_bytes
-            if len(self._handed_over) > self._most or self._handed_bytes > self._most_bytes:
-                self._handed_over = None
+                self.kept_bytes += each.size_bytes
+            if len(self._handed_over) > self._most or self.kept_bytes > self._most_bytes:
+                self._handed_over, self.kept_bytes = None, 0
 
     def _portion(self) -> list[Leaving]:
         handed, size_bytes = [], 0
@@ -78,34 +71,17 @@ class LeavingResults:
         """
         if self._handed_over is not None and not self.in_log:
             self._waiting.extendleft(reversed(self._handed_over))
-        else:
-            self._read(logged())
-
-    def _read(self, logged: Iterable[Iterable[Entry]]) -> None:
-        """Replay from the log alone, which also has the results that wait."""
-        entries = (entry for group in logged for entry in group)
-        self._logged = (as_leaving(each) for each in entries if isinstance(each, Left))
+            return
+        entries = (entry for group in logged() for entry in group)
+        self._logged = (each for each in entries if isinstance(each, Leaving))
         self.in_log = True
-        self._waiting.clear()
+        self._waiting.clear()  # the log also has the results that wait
 
     def committed(self) -> None:
         """Forget results that were handed over: Spark has written them."""
-        self._handed_over, self._handed_bytes = [], 0
+        self._handed_over, self.kept_bytes = [], 0
 
     def clear(self) -> None:
-        """Forget all results."""
         self.in_log = False
         self._waiting.clear()
         self.committed()
-
-
-def as_entry(leaving: Leaving) -> Left:
-    """Return the log entry of a result."""
-    if isinstance(leaving.result, DeadResult):
-        return Left(leaving.root, None, leaving.result)
-    return Left(leaving.root, leaving.result)
-
-
-def as_leaving(entry: Left) -> Leaving:
-    """Return the result of a log entry."""
-    return Leaving(entry.root, entry.record if entry.letter is None else entry.letter)

@@ -11,31 +11,30 @@ whose memory does not derive from the committed cut is restored from that cut an
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
 
 import msgspec
 
 from sojourn.errors import EngineError
-from sojourn.spark.host.batch.batch_relays import LOST, BatchRelays
-from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Segment, floors
-from sojourn.spark.host.batch.leaving_results import LeavingResults, as_entry, as_leaving
-from sojourn.spark.host.batch.log_entries import (
+from sojourn.spark.host.batch.batch_tasks import LOST, BatchRelays
+from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord, Segment, floors
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.host_log import (
     Changed,
     Committed,
     Did,
     Entered,
     Entry,
     Kept,
-    Left,
+    Leaving,
     LogMark,
     Started,
     Took,
 )
-from sojourn.spark.host.batch.spill import SegmentStore, Spill
-from sojourn.spark.host.desk.events import RecordArrival
+from sojourn.spark.host.batch.leaving_results import LeavingResults
+from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.desk.instructions import (
     BatchInstruction,
     FinishRelay,
@@ -44,46 +43,16 @@ from sojourn.spark.host.desk.instructions import (
     Restore,
     SaveCut,
 )
-from sojourn.spark.host.state.keyed_state import KeyedState, StateStore
+from sojourn.spark.host.state.keyed_state import KeyedState
 from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.reminders import Reminders
 from sojourn.spark.wire.record import Partition, Record, Root
 from sojourn.spark.wire.repetitions import ID_WINDOW, Memory, Provenance, Repetitions
 
-__all__ = ["CutStore", "Ledger"]
-
+__all__ = ["Ledger"]
 
 # Results handed over since the last commit that are kept in memory; beyond that, in the log.
 _MOST_HANDED, _MOST_HANDED_BYTES = 50_000, 64 << 20
-
-
-class CutStore(SegmentStore, StateStore, Protocol):
-    """Cuts on disk, with their segments and states."""
-
-    def last(self, batch: int) -> CutId:
-        """Return the cut of a committed batch, made by the last attempt at it."""
-        ...
-
-    def newest_attempt(self) -> int:
-        """Return the last attempt that has made a cut; -1 if none has."""
-        ...
-
-    def load(self, cut: CutId) -> Cut:
-        """Return a cut; the one before the first batch is empty."""
-        ...
-
-    @property
-    def log_is_own(self) -> bool:
-        """Whether no other host has continued the log."""
-        ...
-
-    def logged(self, base: CutId) -> Iterable[Iterable[Entry]]:
-        """Return the entries logged since a cut, in groups."""
-        ...
-
-    def recover(self, base: CutId) -> Iterable[Iterable[Entry]]:
-        """Return the entries logged since a cut, in groups, and continue the log from there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +75,7 @@ class Ledger:
 
     def __init__(  # noqa: PLR0913 - most by name
         self,
-        store: CutStore,
+        store: CutFiles,
         spill: Spill | None = None,
         *,
         most_handed: int = _MOST_HANDED,
@@ -116,20 +85,29 @@ class Ledger:
         clock: PartClock | None = None,
         kept: int = 0,
     ) -> None:
-        self._store, self._spill = store, Spill(store) if spill is None else spill
-        self._state = KeyedState(store)
+        self._store = store
+        self.spill = Spill(store.segments) if spill is None else spill
+        """Records on disk that are not done."""
+        self.state = KeyedState(store.state)
         self.clock = clock or PartClock()
-        self.reminders = Reminders(self._state, reminded or {}, self.clock)
-        self._attempt, self._batch = -1, -1
+        self.reminders = Reminders(self.state, reminded or {}, self.clock)
+        self.batch = -1
+        """The current or last batch; -1 before the first."""
+        self.attempt = -1
+        """The attempt at that batch."""
+        self.relays = BatchRelays()
         self._memory: dict[CutId, _Known] = {}  # the cuts that this memory derives from
         self._kept, self._committed = kept, deque[tuple[CutId, tuple[Segment, ...]]]()
-        self._relays = BatchRelays()
         self._cutting: Cut | None = None
-        self._draining = False
-        self._taken: dict[Partition, int] = {}
+        self.draining = False
+        """Whether the part must end with nothing open."""
+        self.taken: dict[Partition, int] = {}
+        """The next offset to take, by partition."""
         self._number = 0
-        self._open: dict[int, OpenRecord] = {}
-        self._leaving = LeavingResults(most_handed, most_handed_bytes)
+        self.open: dict[int, OpenRecord] = {}
+        """Records in memory that are not done, by number, in order of arrival."""
+        self.leaving = LeavingResults(most_handed, most_handed_bytes)
+        """Results that leave, and those that a replay from the log hands over again."""
         self._floors: dict[Partition, int] = {}
         self._unlogged: list[Entry] = []
         self._unlogged_start = False
@@ -139,115 +117,62 @@ class Ledger:
         """Roots that were not taken, because Spark or their producer repeated them."""
         self.clean: int | None = None
         """The first batch that ended with nothing open, if nothing has entered since."""
-
-    @property
-    def taken(self) -> dict[Partition, int]:
-        """The next offset to take, by partition."""
-        return self._taken
-
-    @property
-    def batch(self) -> int:
-        """The current or last batch; -1 before the first."""
-        return self._batch
-
-    @property
-    def attempt(self) -> int:
-        """The attempt at that batch."""
-        return self._attempt
-
-    @property
-    def relays(self) -> int:
-        """Number of relays of the batch."""
-        return len(self._relays)
-
-    @property
-    def missing(self) -> str:
-        """What relays that have ended wait for before the cut; empty if for nothing."""
-        return "" if self._cutting is not None else self._relays.missing
-
-    @property
-    def not_begun(self) -> str:
-        """How many tasks of the batch have begun, as text; empty if all have."""
-        return "" if self._cutting is not None else self._relays.not_begun
-
-    @property
-    def open(self) -> dict[int, OpenRecord]:
-        """Records in memory that are not done, by number, in order of arrival."""
-        return self._open
-
-    @property
-    def spill(self) -> Spill:
-        """Records on disk that are not done."""
-        return self._spill
-
-    @property
-    def state(self) -> KeyedState:
-        """State of all keys."""
-        return self._state
-
-    @property
-    def draining(self) -> bool:
-        """Whether the part must end with nothing open."""
-        return self._draining
+        self.latest: Callable[[], dict[str, tuple[Record, ...]]] = dict
+        """Returns the broadcast records that a cut keeps, by operator; the desk sets it."""
 
     @property
     def _empty(self) -> bool:
-        return not self._open and not len(self._spill)
+        return not self.open and not len(self.spill)
 
     # -- relays ---------------------------------------------------------------------------
 
-    def knows(self, relay: int) -> bool:
-        """Return whether a relay belongs to the current batch."""
-        return relay in self._relays
-
-    def relay_came(self, relay: int, arrival: RecordArrival) -> list[BatchInstruction]:
+    def relay_came(self, relay: int, cut: CutId, task: int = 0) -> list[BatchInstruction]:
         """Admit a relay, or refuse it; the first of a batch ends the batch before.
 
         A second relay for the same task means that Spark considers the first one lost, with
         the results that it has not written yet. So the whole batch must run again.
         """
-        now = arrival.attempt, arrival.batch
-        if now != (self._attempt, self._batch):
-            newest = max(self._attempt, self._store.newest_attempt())
-            if arrival.attempt < newest or arrival.batch < self._batch:
+        if cut != (self.batch, self.attempt):
+            newest = max(self.attempt, self._store.newest_attempt())
+            if cut.attempt < newest or cut.batch < self.batch:
+                now = cut.attempt, cut.batch
                 return [RefuseRelay(relay, f"a later attempt or batch than {now} has begun")]
-            begun = self._begun(arrival)
-        elif self._relays.lost or self._cutting is not None:
+            begun = self._begun(cut)
+        elif self.relays.lost or self._cutting is not None:
             return [RefuseRelay(relay, LOST)]
-        elif self._relays.has(arrival.task):
-            lost = self._relays.lose()
+        elif self.relays.has(task):
+            lost = self.relays.lose()
             return [RefuseRelay(each, LOST) for each in (*lost, relay)]
         else:
             begun = []
-        self._relays.came(relay, arrival.task)
+        self.relays.came(relay, task)
         return [*begun, *self._handed_over()]
 
-    def relays_are(self, attempt: int, batch: int, number: int) -> list[BatchInstruction]:
-        """Set the number of relays of a batch."""
-        if (attempt, batch) != (self._attempt, self._batch):
+    def relays_are(self, cut: CutId, number: int) -> list[BatchInstruction]:
+        if cut != (self.batch, self.attempt):
             return []
-        self._relays.expect(number)
+        self.relays.expected = number
         return self._cut()
 
-    def _begun(self, arrival: RecordArrival) -> list[BatchInstruction]:
+    def _begun(self, cut: CutId) -> list[BatchInstruction]:
         """Begin a batch: the one before it is committed, or this is another attempt at it."""
-        over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
-        self._relays, self._cutting = BatchRelays(), None
-        base = self._store.last(arrival.batch - 1)
+        over = [RefuseRelay(relay, "its batch is over") for relay in self.relays]
+        self.relays, self._cutting = BatchRelays(), None
+        base = self._store.last(cut.batch - 1)
         restored: list[BatchInstruction] = []
-        if base not in self._memory or not self._store.log_is_own:
+        if base not in self._memory or not self._store.log.is_own:
             # This host is new, another has continued its log, or Spark went back further.
             restored = [Restore(self._recovered(base))]
             self._committed.clear()
-        elif arrival.batch == self._batch:
+        elif cut.batch == self.batch:
             # A new attempt: results handed over since *base* may not have been written.
-            self._leaving.again(lambda: self._store.logged(base))
-        self._leaving.committed()
+            self.leaving.again(lambda: self._store.log.since(base))
+        self.leaving.committed()
         known = self._memory[base]
         self._memory, self._floors = {base: known}, known.floors
         self._drop_before(base, known.spilled)
-        self._attempt, self._batch = arrival.attempt, arrival.batch
-        return [*over, *restored, *self._state.committed(base.batch - self._kept)]
+        self.batch, self.attempt = cut
+        return [*over, *restored, *self.state.committed(base.batch - self._kept)]
 
     def _drop_before(self, base: CutId, spilled: tuple[Segment, ...]) -> None:
         """Remove files that no start needs, now that the cut *base* is committed.
@@ -262,7 +187,7 @@ class Ledger:
             committed.popleft()
         cut, segments = committed[0]
         if cut.batch <= oldest:
-            self._spill.committed(cut.batch, segments)
+            self._store.segments.drop(cut.batch, [segment.name for segment in segments])
             self._unlogged.append(Committed(cut))
 
     def _recovered(self, base: CutId) -> Cut:
@@ -273,13 +198,13 @@ class Ledger:
         cut = self._store.load(base)
         self._restore(cut)
         latest = {name: list(records) for name, records in cut.latest.items()}
-        logged = (entry for group in self._store.recover(base) for entry in group)
+        logged = (entry for group in self._store.log.recover(base) for entry in group)
         if (first := next(logged, None)) is not None:
             for segment in cut.spilled:  # the log may close records that were spilled
                 self.fetched(segment.operator)
             for entry in chain([first], logged):
                 self._replay(entry, latest)
-        self._leaving.again(lambda: self._store.logged(base))
+        self.leaving.again(lambda: self._store.log.since(base))
         self._unlogged_start = cut.clock is None or self.clock.in_doubt
         return msgspec.structs.replace(
             cut, latest={name: tuple(records) for name, records in latest.items()}
@@ -289,41 +214,41 @@ class Ledger:
         match entry:
             case Took(root, provenance):
                 self._is_new(root, provenance)  # to remember its id
-                self._taken[root.partition] = root.offset + 1
+                self.taken[root.partition] = root.offset + 1
                 self.clean = None
             case Entered(record):
                 self.clean = None
                 self.reminders.entered(record.root)
                 self._number = max(self._number, record.number)
-                self._open[record.number] = record
+                self.open[record.number] = record
             case Did(number):
-                if self._open.pop(number, None) is None:
+                if self.open.pop(number, None) is None:
                     raise EngineError(
                         f"its log closes record {number}, which was not open; restore its "
                         "folder, or start without this state (--fresh)"
                     )
-            case Left():
-                self._leaving.handed([as_leaving(entry)])
+            case Leaving():
+                self.leaving.handed([entry])
             case Changed(operator, key, state):
-                self._state.change(operator, key, state)
+                self.state.change(operator, key, state)
             case Started(clock):
                 self.clock.restore(clock)
             case Kept(operator, record):
                 latest.setdefault(operator, []).append(record)
 
     def _restore(self, cut: Cut) -> None:
-        self._taken = dict(cut.taken)
-        self._open = {record.number: record for record in cut.open}
+        self.taken = dict(cut.taken)
+        self.open = {record.number: record for record in cut.open}
         self._number = max(self._number, cut.numbered)
-        self._spill.restore(cut.spilled)
-        self._state.restore(cut.changed, batch=cut.id.batch)
+        self.spill.restore(cut.spilled)
+        self.state.restore(cut.changed, batch=cut.id.batch)
         self.clock.restore(cut.clock)
         self.reminders.restore(cut.reminded)
         self._known = {
             partition: Repetitions(self._id_window, memory)
             for partition, memory in cut.known.items()
         }
-        self._leaving.clear()
+        self.leaving.clear()
         self._memory = {cut.id: _Known(floors(cut), cut.spilled)}
         self.clean = cut.id.batch if self._empty else None
 
@@ -332,13 +257,13 @@ class Ledger:
 
         Rows of a relay that is not of the current batch are ignored.
         """
-        if relay not in self._relays:
+        if relay not in self.relays:
             return False
-        self._relays.reads(relay, root.partition)
-        if root.offset < self._taken.get(root.partition, 0):
+        self.relays.reader_of[root.partition] = relay
+        if root.offset < self.taken.get(root.partition, 0):
             self.repeated += 1
             return False
-        self._taken[root.partition] = root.offset + 1
+        self.taken[root.partition] = root.offset + 1
         self._unlogged.append(Took(root, provenance))
         self.clean = None
         return self._is_new(root, provenance)
@@ -358,7 +283,7 @@ class Ledger:
 
     def relay_ended(self, relay: int) -> list[BatchInstruction]:
         """Mark a relay as ended: it has handed over all rows. Make a cut if it is the last."""
-        self._relays.ended(relay)
+        self.relays.ended(relay)
         return self._cut()
 
     def relay_left(self, relay: int) -> list[BatchInstruction]:
@@ -367,33 +292,34 @@ class Ledger:
         If a task is lost with its executor, Spark would repeat that task within the batch, and
         results that the first had not written would be lost. So the batch fails as a whole.
         """
-        return [RefuseRelay(other, LOST) for other in self._relays.left(relay)]
+        return [RefuseRelay(other, LOST) for other in self.relays.left(relay)]
 
     def drain(self) -> list[BatchInstruction]:
         """Drain the part: from now on a cut waits until nothing is open."""
-        self._draining = True
+        self.draining = True
         return self._cut()
 
     # -- cuts -----------------------------------------------------------------------------
 
     def _cut(self) -> list[BatchInstruction]:
-        if self._cutting is not None or not self._relays.all_ended:
+        if self._cutting is not None or not self.relays.all_ended:
             return []
-        if self._leaving.in_log:  # a commit would drop results not replayed yet
+        if self.leaving.in_log:  # a commit would drop results not replayed yet
             return []
-        if self._draining and not self._empty:
+        if self.draining and not self._empty:
             return []
         # Results that waited for a replay from the log precede this cut: they leave with its
         # batch.
         handed = self._handed()
-        now = CutId(self._batch, self._attempt)
-        cuts, changed = self._state.cut(now)
+        now = CutId(self.batch, self.attempt)
+        cuts, changed = self.state.cut(now)
         self._unlogged.append(LogMark(now))
         self._cutting = Cut(
             id=now,
-            taken=dict(self._taken),
-            open=tuple(self._open.values()),
-            spilled=self._spill.segments(self._batch),
+            taken=dict(self.taken),
+            open=tuple(self.open.values()),
+            latest=self.latest(),
+            spilled=self.spill.segments(self.batch),
             changed=cuts,
             known={place: known.memory.copied() for place, known in self._known.items()},
             reminded=self.reminders.numbers(),
@@ -403,7 +329,7 @@ class Ledger:
         if not self._empty:
             self.clean = None
         elif self.clean is None:
-            self.clean = self._batch  # unchanged by later batches without a record
+            self.clean = self.batch  # unchanged by later batches without a record
         return [*handed, SaveCut(self._cutting, changed)]
 
     def saved(self, cut: CutId) -> list[BatchInstruction]:
@@ -411,8 +337,8 @@ class Ledger:
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
         self._memory[cut] = _Known(floors(self._cutting), self._cutting.spilled)
-        self._relays.finished = True
-        return [FinishRelay(relay) for relay in self._relays]
+        self.relays.finished = True
+        return [FinishRelay(relay) for relay in self.relays]
 
     # -- records --------------------------------------------------------------------------
 
@@ -427,7 +353,7 @@ class Ledger:
     def entered(self, record: OpenRecord) -> OpenRecord:
         """Open a record in memory, and return it with its number."""
         entered = self._numbered(record)
-        self._open[entered.number] = entered
+        self.open[entered.number] = entered
         return entered
 
     def _numbered(self, record: OpenRecord) -> OpenRecord:
@@ -444,23 +370,22 @@ class Ledger:
         return self._handed()
 
     def spilled(self, record: OpenRecord) -> None:
-        """Open a record on disk."""
-        self._spill.put(self._batch, self._numbered(record))
+        self.spill.put(self.batch, self._numbered(record))
 
     def put_back(self, number: int) -> None:
         """Move a restored record from memory to disk."""
-        self._spill.put(self._batch, self._open.pop(number))
+        self.spill.put(self.batch, self.open.pop(number))
 
     def fetched(self, operator: str) -> Sequence[OpenRecord]:
         """Move the oldest spilled records of an operator into memory, and return them."""
-        fetched = self._spill.take(operator)
-        self._open.update((record.number, record) for record in fetched)
+        fetched = self.spill.take(operator)
+        self.open.update((record.number, record) for record in fetched)
         return fetched
 
     def changed(self, operator: str, key: str, state: bytes) -> None:
         """Set the state of a key; an empty one removes it."""
         self._unlogged.append(Changed(operator, key, state))
-        self._state.change(operator, key, state)
+        self.state.change(operator, key, state)
 
     def kept(self, operator: str, record: Record) -> None:
         """Log that an operator keeps a broadcast record for processors that start later."""
@@ -468,16 +393,11 @@ class Ledger:
 
     def done(self, number: int, results: Iterable[Leaving]) -> list[BatchInstruction]:
         """Close a record and hand over its results; its outputs must be open already."""
-        del self._open[number]
+        del self.open[number]
         self._unlogged.append(Did(number))
         self._left(results)
         handed = self._handed()
-        return [*handed, *self._cut()] if self._draining else handed
-
-    @property
-    def leaves_again(self) -> bool:
-        """Whether results are being replayed from the log, as fast as relays take them."""
-        return self._leaving.in_log
+        return [*handed, *self._cut()] if self.draining else handed
 
     def hand_on(self) -> list[BatchInstruction]:
         """Hand over the next portion of a replay from the log, and resume after the last."""
@@ -485,22 +405,22 @@ class Ledger:
 
     def _left(self, results: Iterable[Leaving]) -> None:
         for leaving in results:
-            self._leaving.add(leaving)
-            self._unlogged.append(as_entry(leaving))
+            self.leaving.add(leaving)
+            self._unlogged.append(leaving)
 
     def _handed(self) -> list[BatchInstruction]:
         """Hand results over to relays, unless a replay from the log must leave first."""
-        return [] if self._leaving.in_log else self._handed_over()
+        return [] if self.leaving.in_log else self._handed_over()
 
     def _handed_over(self) -> list[BatchInstruction]:
         # Results after a cut belong to the next batch, so they wait for its relays.
-        if self._cutting is not None or not self._leaving or not self._relays:
+        if self._cutting is not None or not self.leaving or not self.relays:
             return []
         return [
             HandOver(
-                self._relays.of(leaving.root.partition),
+                self.relays.of(leaving.root.partition),
                 leaving,
                 self._floors.get(leaving.root.partition, 0),
             )
-            for leaving in self._leaving.hand_over()
+            for leaving in self.leaving.hand_over()
         ]

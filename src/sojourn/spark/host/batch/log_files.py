@@ -25,7 +25,6 @@ class LogFiles:
     _file: BinaryIO | None = field(default=None, repr=False)
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the files, in order."""
         try:
             names = [path.name for path in self.folder.iterdir()]
         except FileNotFoundError:
@@ -79,11 +78,9 @@ class LogFiles:
             return b""
 
     def remove(self, number: int) -> None:
-        """Remove a file, if it is there."""
         self._path(number).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the file that is written to."""
         if self._file is not None:
             self._file.close()
             self._file = None

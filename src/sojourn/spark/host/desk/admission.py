@@ -75,21 +75,18 @@ class Admission:
     # -- records in memory ------------------------------------------------------------------
 
     def entered(self, operator: str, record: Record) -> None:
-        """Count a record that enters memory."""
         size_bytes = record.size_bytes
         self._records += 1
         self._bytes += size_bytes
         self._bytes_of[operator] += size_bytes
 
     def left(self, operator: str, record: Record) -> None:
-        """Subtract a record that is done."""
         size_bytes = record.size_bytes
         self._records -= 1
         self._bytes -= size_bytes
         self._bytes_of[operator] -= size_bytes
 
     def forget(self) -> None:
-        """Reset the counts."""
         self._records = self._bytes = 0
         self._bytes_of.clear()
 
@@ -117,7 +114,6 @@ class Admission:
         self._settled = False
 
     def relay_left(self, relay: int) -> None:
-        """Remove a relay, if it is known."""
         self._relays.pop(relay, None)
         self._settled = False
 
@@ -157,13 +153,11 @@ class Admission:
         return granted
 
     def _full(self) -> list[str]:
-        """Return the operators that have used up their share."""
         if self._records < self._share and self._bytes < self._share_bytes and not self._spill:
             return []  # no operator can be full; in this sum a broadcast record counts once
         return [name for name in self._operators if self.spills(name)]
 
     def _sharing(self, stream: str | None) -> int:
-        """Return the number of relays that share the credit of a stream."""
         if stream is None:
             return 1
         return sum(here.stream == stream for here in self._relays.values())

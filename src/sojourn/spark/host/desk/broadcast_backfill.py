@@ -1,24 +1,81 @@
-"""Backfill of new processors with the latest broadcast record of each key.
-
-A processor takes no other record before it has them all.
-"""
+"""Backfill of new processors with the latest broadcast record of each key."""
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from sojourn.spark.host.desk.instructions import Give, NotKept
-from sojourn.spark.host.desk.latest import Latest
 from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Lessons"]
+__all__ = ["Latest", "Lessons"]
 
 # The most records, and about the most bytes, that a processor gets in one message.
 _MOST, _MOST_BYTES = 100, 1 << 20
 
 
+@dataclass(slots=True)
+class Latest:
+    """The latest broadcast record of each key, for processors that start later.
+
+    At most *most* records and *most_bytes*; a record beyond these limits is not kept.
+
+    >>> latest = Latest(most=1)
+    >>> latest.keep(1, Record("a", b"old", key="k"))
+    ''
+    >>> latest.keep(2, Record("b", b"new", key="k"))
+    ''
+    >>> [record.payload for record in latest.records]
+    [b'new']
+    >>> latest.keep(3, Record("c", b"more", key="other"))
+    'the limit of 1 keys is reached'
+    """
+
+    most: int = 10_000
+    most_bytes: int = 64 << 20
+    _kept: dict[tuple[str, str | None], tuple[int, Record]] = field(default_factory=dict)
+    _bytes: int = 0
+
+    @property
+    def records(self) -> list[Record]:
+        """All records, in order of arrival."""
+        return [record for _, record in sorted(self._kept.values(), key=lambda kept: kept[0])]
+
+    def keep(self, number: int, record: Record) -> str:
+        """Keep a record in place of the previous one of its key.
+
+        Return the reason if a limit prevents that. A record with a lower *number* than the one
+        kept is older, and ignored.
+        """
+        if record.key is None or self.has_newer(number, record):
+            return ""
+        self.drop(record)
+        if len(self._kept) >= self.most:
+            return f"the limit of {self.most} keys is reached"
+        if self._bytes + record.size_bytes > self.most_bytes:
+            return f"the limit of {self.most_bytes} bytes is reached"
+        self._kept[record.stream, record.key] = number, record
+        self._bytes += record.size_bytes
+        return ""
+
+    def has_newer(self, number: int, record: Record) -> bool:
+        """Return whether a later record of the same key is kept."""
+        latest, _ = self._kept.get((record.stream, record.key), (number, record))
+        return latest > number
+
+    def has(self, record: Record) -> bool:
+        """Return whether *record* itself is the one kept for its key."""
+        _, kept = self._kept.get((record.stream, record.key), (0, None))
+        return kept is record
+
+    def drop(self, record: Record) -> None:
+        """Remove the record of the key of *record*."""
+        _, kept = self._kept.pop((record.stream, record.key), (0, None))
+        self._bytes -= kept.size_bytes if kept is not None else 0
+
+
 class Lessons:
-    """Sends processors the latest broadcast record of each key before any other record."""
+    """Sends processors the latest broadcast records, before they take any other record."""
 
     def __init__(self, processors: Processors) -> None:
         self._processors, self.latest = processors, Latest()

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.broadcast_backfill import Lessons
 from sojourn.spark.host.desk.error_policy import ErrorPolicy
-from sojourn.spark.host.desk.instructions import NotKept, RecordCompleted, Stopping
+from sojourn.spark.host.desk.instructions import NotKept, RecordCompleted, StopPart
 from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.processor import Answer, OutputRecord, Result
 
 __all__ = ["Broadcasts"]
 
-Outcome = RecordCompleted | Stopping | NotKept
+Outcome = RecordCompleted | StopPart | NotKept
 
 
 @dataclass(slots=True)
@@ -46,18 +46,14 @@ class Broadcasts:
         self._processors, self._lessons = processors, lessons
         self._error_policy = error_policy
         self._rounds: dict[int, _Round] = {}
-        # Records that wait for a first processor, and entries in the lanes of running ones.
-        self._homeless = self._in_lanes = 0
+        self._homeless = 0  # records that wait for a first processor
+        self.in_lanes = 0
+        """Entries in all lanes: those that wait for a running processor."""
 
     @property
     def waiting(self) -> int:
         """Waiting records, each counted once for every processor that it waits for."""
-        return self._homeless + self._in_lanes
-
-    @property
-    def in_lanes(self) -> int:
-        """Entries in all lanes: those that wait for a running processor."""
-        return self._in_lanes
+        return self._homeless + self.in_lanes
 
     def put(self, record: OpenRecord) -> None:
         """Add a record to the lane of each processor, or hold it until the first starts."""
@@ -65,17 +61,16 @@ class Broadcasts:
         self._rounds[record.number] = _Round(record, len(here))
         for processor in here:  # sorted, because a retried record precedes those that wait
             insort(processor.lane, record, key=lambda other: other.number)
-        self._in_lanes += len(here)
+        self.in_lanes += len(here)
         self._homeless += not here
 
     def next_of(self, processor: Processor) -> OpenRecord:
         """Take the first record from the lane of a processor."""
-        self._in_lanes -= 1
+        self.in_lanes -= 1
         return processor.lane.popleft()
 
     def forget(self) -> None:
-        """Forget all broadcast records."""
-        self._rounds, self._homeless, self._in_lanes = {}, 0, 0
+        self._rounds, self._homeless, self.in_lanes = {}, 0, 0
         for _, processor in self._processors:
             processor.lane.clear()
             processor.tried = 0
@@ -91,15 +86,17 @@ class Broadcasts:
             record = under_way.record
             if not under_way.left:
                 self.put(record)
-            elif record.key is not None and not self._has_newer(record):
+            elif record.key is not None and not self._lessons.latest.has_newer(
+                record.number, record.record
+            ):
                 under_way.left += 1
                 processor.lane.append(record)
-                self._in_lanes += 1
+                self.in_lanes += 1
 
     def leave(self, processor: Processor) -> list[Outcome]:
         """Empty the lane of a processor that leaves."""
         lane, processor.lane = processor.lane, deque()
-        self._in_lanes -= len(lane)
+        self.in_lanes -= len(lane)
         return [outcome for record in lane for outcome in self.missed(record)]
 
     def did_its_part(
@@ -113,7 +110,7 @@ class Broadcasts:
                 if not processor.here:
                     return self.missed(record)
                 self._error_policy.retried += 1
-                self._in_lanes += 1
+                self.in_lanes += 1
                 processor.lane.appendleft(record)  # retried by this processor alone
                 return []
             if not under_way.error:
@@ -159,10 +156,5 @@ class Broadcasts:
 
     def _kept(self, record: OpenRecord) -> list[NotKept]:
         """Keep a record for processors that start later, if it has a key and is the latest."""
-        if record.key is None or self._has_newer(record):
-            return []
         reason = self._lessons.latest.keep(record.number, record.record)
         return [NotKept(record.record, reason)] if reason else []
-
-    def _has_newer(self, record: OpenRecord) -> bool:
-        return self._lessons.latest.has_newer(record.number, record.record)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sojourn.app.operator import OnError
 from sojourn.spark.host.batch.cut import OpenRecord
-from sojourn.spark.host.desk.instructions import RecordCompleted, Stopping
+from sojourn.spark.host.desk.instructions import RecordCompleted, StopPart
 from sojourn.spark.wire.processor import Answer, OutputRecord
 
 __all__ = ["ErrorPolicy", "Failures"]
@@ -38,7 +38,6 @@ class ErrorPolicy:
         self._failures: defaultdict[int, Failures] = defaultdict(Failures)
 
     def failures(self, record: OpenRecord) -> Failures:
-        """Return the mutable failure counts of a record."""
         return self._failures[record.number]
 
     def may_retry(self, record: OpenRecord) -> bool:
@@ -56,22 +55,20 @@ class ErrorPolicy:
         reason: str,
         traceback: str = "",
         outputs: Sequence[OutputRecord] = (),
-    ) -> RecordCompleted | Stopping:
+    ) -> RecordCompleted | StopPart:
         """Turn a record that is not retried into a dead letter, or a stop."""
         if self.on_error.then != "dead_letter":
-            return Stopping(record, reason, traceback)
+            return StopPart(record, reason, traceback)
         self.dead += 1
         tries = max(1, self._failures[record.number].tries)
         self.done(record)
         return RecordCompleted(record, Answer(outputs, reason, traceback, tries))
 
     def done(self, record: OpenRecord) -> None:
-        """Drop the failures of a record that is done."""
         if self._failures or self.alone:
             self._failures.pop(record.number, None)
             self.alone.discard(record.number)
 
     def forget(self) -> None:
-        """Drop the failures of all records."""
         self._failures.clear()
         self.alone.clear()

@@ -4,7 +4,6 @@ Events are structs, which are cheap to make: there is one for each message of a 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -12,54 +11,24 @@ from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.wire.processor import Result
 from sojourn.spark.wire.relay import Row
 
-__all__ = [
-    "BatchEvent",
-    "CutSaved",
-    "DrainAsked",
-    "Event",
-    "NodeCame",
-    "NodeLeft",
-    "OperatorEvent",
-    "PlacementAsked",
-    "ProcessorDone",
-    "ProcessorEnded",
-    "ProcessorReady",
-    "RecordArrival",
-    "RelayCame",
-    "RelayEnded",
-    "RelayLeft",
-    "RelaysCaughtUp",
-    "RelaysCounted",
-    "RowsCame",
-    "TimePassed",
-]  # fmt: skip
-
-
 # -- relays and batches -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordArrival:
-    """The attempt and the batch to which a relay belongs."""
-
-    attempt: int
-    batch: int
-    task: int = field(default=0, compare=False)
-    """Index of the relay's task in the batch."""
 
 
 class RelayCame(msgspec.Struct, frozen=True, gc=False):
     """A relay has connected; the first of a batch begins the batch."""
 
     relay: int
-    arrival: RecordArrival
+    cut: CutId
+    """The cut that its batch will make."""
+    task: int = 0
+    """Index of the relay's task in the batch."""
 
 
 class RelaysCounted(msgspec.Struct, frozen=True, gc=False):
     """Spark has reported the number of relays of a batch."""
 
-    attempt: int
-    batch: int
+    cut: CutId
+    """The cut that the batch will make."""
     relays: int
 
 

@@ -8,34 +8,11 @@ from collections.abc import Mapping
 import msgspec
 
 from sojourn.decide.plan import HERE
-from sojourn.spark.host.batch.cut import Cut, Leaving, OpenRecord
+from sojourn.spark.host.batch.cut import Cut, OpenRecord
+from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.state.keyed_state import Delta, MergeState
 from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record
-
-__all__ = [
-    "AtOperator",
-    "BatchInstruction",
-    "CountArrival",
-    "CountOutputs",
-    "FinishRelay",
-    "Give",
-    "GrantRelay",
-    "HandOver",
-    "Instruction",
-    "KillProcessor",
-    "NotKept",
-    "OperatorInstruction",
-    "RecordCompleted",
-    "RefuseRelay",
-    "Restore",
-    "RunnerInstruction",
-    "SaveCut",
-    "StartProcessor",
-    "StopPart",
-    "Stopping",
-]  # fmt: skip
-
 
 # -- for the station of an operator -----------------------------------------------------------
 
@@ -85,8 +62,8 @@ class RecordCompleted(msgspec.Struct, frozen=True, gc=False):
     answer: Answer
 
 
-class Stopping(msgspec.Struct, frozen=True, gc=False):
-    """A record that stops the application; no later record of its key is processed."""
+class StopPart(msgspec.Struct, frozen=True, gc=False):
+    """Stop the application: a record cannot be processed, nor any later one of its key."""
 
     record: OpenRecord
     reason: str
@@ -166,17 +143,8 @@ class CountOutputs(msgspec.Struct, frozen=True, gc=False):
     children: tuple[Record, ...]
 
 
-class StopPart(msgspec.Struct, frozen=True, gc=False):
-    """Stop the application: a record cannot be processed."""
-
-    operator: str
-    record: Record
-    reason: str
-    traceback: str
-
-
 RunnerInstruction = Give | StartProcessor | KillProcessor | NotKept
-OperatorInstruction = RunnerInstruction | RecordCompleted | Stopping
+OperatorInstruction = RunnerInstruction | RecordCompleted | StopPart
 BatchInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
 Instruction = (
     BatchInstruction | AtOperator | CountArrival | CountOutputs | GrantRelay | StopPart

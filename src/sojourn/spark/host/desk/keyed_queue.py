@@ -49,7 +49,9 @@ class KeyedQueue:
 
     def __init__(self, alone: Collection[int] = ()) -> None:
         self._alone = alone
-        self._length = self._behind = 0
+        self._length = 0
+        self.behind = 0
+        """Number of records known to wait for their key, not for a processor."""
         self._fresh: deque[OpenRecord] = deque()  # whose keys were not checked yet
         self._next: list[tuple[int, OpenRecord]] = []  # a heap of records that may be taken
         self._keys: dict[str, _Key] = {}
@@ -57,13 +59,7 @@ class KeyedQueue:
     def __len__(self) -> int:
         return self._length
 
-    @property
-    def behind(self) -> int:
-        """Number of records known to wait for their key, not for a processor."""
-        return self._behind
-
     def put(self, item: OpenRecord) -> None:
-        """Append *item*."""
         self._fresh.append(item)
         self._length += 1
 
@@ -101,7 +97,7 @@ class KeyedQueue:
             else:
                 served = self._keys[item.key]
                 served.in_service -= 1
-                self._behind += 1
+                self.behind += 1
                 insort(served.behind, item, key=lambda other: other.number)
         for key in {item.key for item in items if item.key is not None}:
             self._settle(key)
@@ -116,7 +112,7 @@ class KeyedQueue:
             # A key on this same processor does not block, unless earlier records are behind.
             if served is None or (item.key in own and not served.behind):
                 return self._serve(item)
-            self._behind += 1
+            self.behind += 1
             served.behind.append(item)
         return None
 
@@ -125,7 +121,7 @@ class KeyedQueue:
         served: list[OpenRecord] = []
         behind = self._keys[key].behind
         while behind and behind[0].number not in self._alone and len(served) < most:
-            self._behind -= 1
+            self.behind -= 1
             served.append(self._serve(behind.popleft()))
         return served
 
@@ -141,7 +137,7 @@ class KeyedQueue:
         if served.in_service:
             return
         if served.behind:
-            self._behind -= 1
+            self.behind -= 1
             first = served.behind.popleft()
             heappush(self._next, (first.number, first))
         else:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sojourn.app.operator import OnError
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.batch_size import Portions
-from sojourn.spark.host.desk.broadcast_backfill import Lessons
+from sojourn.spark.host.desk.broadcast_backfill import Latest, Lessons
 from sojourn.spark.host.desk.broadcasts import Broadcasts
 from sojourn.spark.host.desk.error_policy import ErrorPolicy
 from sojourn.spark.host.desk.events import (
@@ -78,9 +78,9 @@ class OperatorDesk:
         return running + ahead - (self.waiting - behind + self._in_service)
 
     @property
-    def latest(self) -> list[Record]:
+    def latest(self) -> Latest:
         """The latest broadcast record of each key, which new processors get first."""
-        return self._lessons.latest.records
+        return self._lessons.latest
 
     # -- records --------------------------------------------------------------------------
 
@@ -90,10 +90,6 @@ class OperatorDesk:
             self._broadcasts.put(record)
         else:
             self._queue.put(record)
-
-    def keeps(self, record: Record) -> bool:
-        """Return whether new processors get a broadcast record."""
-        return self._lessons.latest.has(record)
 
     def forget(self, latest: Sequence[Record] = ()) -> None:
         """Forget all records but the *latest* broadcast record of each key.

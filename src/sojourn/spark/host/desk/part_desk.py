@@ -5,12 +5,13 @@ of one operator enter the queue of the next. Events go in, instructions come out
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from time import time
 
 import msgspec
 
-from sojourn.spark.host.batch.cut import Cut, Leaving, OpenRecord
+from sojourn.spark.host.batch.cut import Cut, OpenRecord
+from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.desk.admission import Admission, Limits
 from sojourn.spark.host.desk.events import (
@@ -25,7 +26,6 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -36,7 +36,6 @@ from sojourn.spark.host.desk.events import (
 )
 from sojourn.spark.host.desk.instructions import (
     AtOperator,
-    BatchInstruction,
     CountArrival,
     CountOutputs,
     Give,
@@ -44,15 +43,11 @@ from sojourn.spark.host.desk.instructions import (
     RecordCompleted,
     RefuseRelay,
     Restore,
-    SaveCut,
     StopPart,
-    Stopping,
 )
-from sojourn.spark.host.desk.open_trees import OpenTrees
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
-from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.routing import as_record, passing_through, read_by
-from sojourn.spark.host.desk.visits import Visits
+from sojourn.spark.host.desk.part_graph import PartGraph, as_record
+from sojourn.spark.host.desk.visits import OpenTrees, Visits
 from sojourn.spark.host.state.expiry import Expiry
 from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record, Root
@@ -85,6 +80,7 @@ class PartDesk:
         self._trees, self.visits = OpenTrees(), Visits()
         self.nulls: Counter[str] = Counter()
         """Messages without a value that an operator does not read, by operator."""
+        ledger.latest = self._latest
         self.admission = Admission(graph, operators, self.visits, ledger.spill, self._limits)
 
     @property
@@ -102,8 +98,9 @@ class PartDesk:
         due_us = self._ledger.reminders.next_us
         return None if due_us is None else due_us / 1e6
 
-    def handle(self, event: Event, now_s: float) -> list[Instruction]:
+    def handle(self, event: Event, now_s: float) -> Sequence[Instruction]:
         """Return the instructions that follow from an event."""
+        done: Sequence[Instruction]
         match event:
             case ProcessorDone() | ProcessorReady() | ProcessorEnded() | PlacementAsked():
                 done = self._at(event.operator, event, now_s)
@@ -113,29 +110,27 @@ class PartDesk:
                 done = self._everywhere(event, now_s)
             case TimePassed():
                 done = [*self._due(now_s), *self._everywhere(event, now_s)]
-            case RelayCame(relay, arrival):
-                done = self._relay_came(relay, arrival, now_s)
+            case RelayCame():
+                done = self._relay_came(event, now_s)
             case RelayLeft(relay):
                 done = self._relay_left(relay)
             case _:
-                done = self._with_latest(self._at_ledger(event))
+                done = self._at_ledger(event)
         return done
 
     # -- relays ---------------------------------------------------------------------------
 
-    def _relay_came(
-        self, relay: int, arrival: RecordArrival, now_s: float
-    ) -> list[Instruction]:
+    def _relay_came(self, came: RelayCame, now_s: float) -> list[Instruction]:
         done: list[Instruction] = []
-        for instruction in self._ledger.relay_came(relay, arrival):
+        for instruction in self._ledger.relay_came(came.relay, came.cut, came.task):
             match instruction:
                 case Restore(cut):
                     self._restored(cut)
                 case RefuseRelay(other):
                     self.admission.relay_left(other)
             done.append(instruction)
-        if self._ledger.knows(relay):
-            self.admission.relay_came(relay)
+        if came.relay in self._ledger.relays:
+            self.admission.relay_came(came.relay)
         done += self._remind()[0]
         return [*done, *self._turned(self._operators, now_s)]
 
@@ -148,8 +143,8 @@ class PartDesk:
             if not self._ledger.takes(relay, root, row.provenance):
                 continue
             self.visits.entered(row.partition[0])
-            if (passed := passing_through(self._graph, row, record)) is not None:
-                came += self._ledger.leaves(Leaving(root, passed))
+            if (passed := self._graph.passing_through(root, row, record)) is not None:
+                came += self._ledger.leaves(passed)
                 continue
             for read in self._read(root, record, row.keys, row.only, null=row.null):
                 self._enter(read)
@@ -157,20 +152,20 @@ class PartDesk:
                 came.append(CountArrival(read.operator, read.record))
         return [*came, *self._turned(into, now_s)]
 
-    def _relay_left(self, relay: int) -> list[Instruction]:
+    def _relay_left(self, relay: int) -> Sequence[Instruction]:
         self.admission.relay_left(relay)
         refused = self._ledger.relay_left(relay)
         for instruction in refused:
             if isinstance(instruction, RefuseRelay):
                 self.admission.relay_left(instruction.relay)
-        return [*refused]
+        return refused
 
-    def _at_ledger(self, event: BatchEvent) -> list[BatchInstruction]:
+    def _at_ledger(self, event: BatchEvent) -> Sequence[Instruction]:
         match event:
             case RelayEnded(relay):
                 return self._ledger.relay_ended(relay)
-            case RelaysCounted(attempt, batch, relays):
-                return self._ledger.relays_are(attempt, batch, relays)
+            case RelaysCounted(cut, relays):
+                return self._ledger.relays_are(cut, relays)
             case RelaysCaughtUp():
                 return self._ledger.hand_on()
             case CutSaved(cut):
@@ -178,23 +173,11 @@ class PartDesk:
             case DrainAsked():
                 return self._ledger.drain()
 
-    def _with_latest(self, instructions: Iterable[BatchInstruction]) -> list[Instruction]:
-        """Add the latest broadcast records of all operators to the cuts in *instructions*."""
-        return [
-            SaveCut(
-                msgspec.structs.replace(instruction.cut, latest=self._latest()),
-                instruction.changed,
-            )
-            if isinstance(instruction, SaveCut)
-            else instruction
-            for instruction in instructions
-        ]
-
     def _latest(self) -> dict[str, tuple[Record, ...]]:
         return {
-            name: tuple(latest)
+            name: tuple(records)
             for name, desk in self._operators.items()
-            if (latest := desk.latest)
+            if (records := desk.latest.records)
         }
 
     # -- operators --------------------------------------------------------------------------
@@ -213,8 +196,8 @@ class PartDesk:
             match instruction:
                 case RecordCompleted(record, answer):
                     into.update(self._sent(record, answer, done))
-                case Stopping(record, reason, traceback):
-                    done.append(StopPart(operator, record.record, reason, traceback))
+                case StopPart():
+                    done.append(instruction)
                 case Give():
                     done.append(AtOperator(operator, self._lent(operator, instruction)))
                 case _:
@@ -307,24 +290,20 @@ class PartDesk:
     ) -> list[OpenRecord]:
         """Return one open record for each reader of the stream, or for *only* one; count them.
 
-        *null* is a message without a value.
+        *keys* has the key of the record by reader. *null* is a message without a value, which
+        not all operators read.
         """
-        read = read_by(self._graph, root, record, keys, only)
-        if null:
-            read = self._without_nulls(read)
-        for each in read:
-            self.visits.visited(root.partition[0], each.operator)
+        read: list[OpenRecord] = []
+        for reader in self._graph.readers.get(record.stream, ()):
+            if only is not None and reader != only:
+                continue
+            if null and reader not in self._graph.nulls:
+                self.nulls[reader] += 1
+                continue
+            self.visits.visited(root.partition[0], reader)
+            as_read = self._graph.as_read(record, reader, keys.get(reader))
+            read.append(OpenRecord(root, reader, as_read))
         return read
-
-    def _without_nulls(self, read: Iterable[OpenRecord]) -> list[OpenRecord]:
-        """Leave out operators that do not read messages without a value, and count them."""
-        taken: list[OpenRecord] = []
-        for each in read:
-            if each.operator in self._graph.nulls:
-                taken.append(each)
-            else:
-                self.nulls[each.operator] += 1
-        return taken
 
     def _lent(self, operator: str, give: Give) -> Give:
         """Add the states of its keys to the records for a processor.
@@ -354,7 +333,7 @@ class PartDesk:
             )
             error_policy = self._operators[operator].error_policy
             if error_policy.on_error.then == "stop":
-                done.append(StopPart(operator, parent, error, ""))
+                done.append(StopPart(completed, error))
                 return ()
             error_policy.dead += 1
             answer = Answer((), error, "", 1)
@@ -374,19 +353,18 @@ class PartDesk:
             letter = DeadResult(
                 operator, parent, answer.dead, answer.traceback, answer.tries, inner
             )
-            results.append(Leaving(root, letter))
+            results.append(Leaving(root, None, letter))
         # Outputs open before their parent closes, else its tree would end in between.
         for record in records:
             self._enter(record)
         self._keep(operator, parent, answer)
-        if parent.everyone and self._operators[operator].keeps(parent):
+        if parent.everyone and self._operators[operator].latest.has(parent):
             self._ledger.kept(operator, parent)
-        then = self._ledger.done(completed.number, results)
+        handed = self._ledger.done(completed.number, results)
         self._trees.done(root)
         done.append(CountOutputs(operator, parent, tuple(children)))
         done += [CountArrival(record.operator, record.record) for record in records]
-        if then:
-            done += self._with_latest(then)
+        done += handed
         return {record.operator for record in records}
 
     def _keep(self, operator: str, record: Record, answer: Answer) -> None:

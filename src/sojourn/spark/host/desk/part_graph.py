@@ -1,9 +1,17 @@
-"""The streams between the operators of a part."""
+"""The streams between the operators of a part, and the records on them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["PartGraph"]
+import msgspec
+
+from sojourn.spark.host.batch.host_log import Leaving
+from sojourn.spark.wire.headers import child_identity
+from sojourn.spark.wire.processor import OutputRecord
+from sojourn.spark.wire.record import Record, Root
+from sojourn.spark.wire.relay import DeadResult, Row
+
+__all__ = ["PartGraph", "as_record"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +58,43 @@ class PartGraph:
                 return True
             left += [reader for name in emits for reader in self.readers.get(name, ())]
         return False
+
+    def as_read(self, record: Record, reader: str, key: str | None) -> Record:
+        """Return a record as an operator reads it: by its *key* there, or broadcast."""
+        everyone = (reader, record.stream) in self.everyone
+        if not everyone and key is None:
+            return record
+        return msgspec.structs.replace(record, everyone=everyone, key=key)
+
+    def passing_through(self, root: Root, row: Row, record: Record) -> Leaving | None:
+        """Return the record or dead letter of a row that skips all operators, or None.
+
+        That is a row that a projection refused, or a retry for a projection behind the part.
+        """
+        if row.refused is not None:
+            operator, error = row.refused
+            return Leaving(root, None, DeadResult(operator, record, error, "", 1))
+        if row.only is not None and self.behind.get(row.only) == record.stream:
+            return Leaving(root, msgspec.structs.replace(record, stream=row.only))
+        return None
+
+
+def as_record(
+    parent: Record, operator: str, number: int, output: OutputRecord, written_s: float
+) -> Record:
+    """Return the record of output *number*, with the root and the message of its parent."""
+    name = child_identity(parent.name, operator, number, root=parent.root)
+    return Record(
+        name,
+        output.payload,
+        output.stream,
+        output.blobs,
+        written_s=written_s,
+        root=parent.root,
+        birth_s=parent.birth_s,
+        traced=parent.traced,
+        # a longer id leaves less room in a Kafka message
+        room=max(1, parent.room + len(parent.name) - len(name)) if parent.room else 0,
+        position=parent.position,
+        message_key=parent.message_key,
+    )

@@ -1,7 +1,7 @@
 """The processors of one operator, on the nodes where they are wanted."""
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -64,8 +64,10 @@ class Processors:
         self._nodes = {HERE}
         self._number = 0
         self._all: dict[int, Processor] = {}
-        self._here: set[int] = set()
-        self._by_node: Mapping[str, int] = {}
+        self.here: set[int] = set()
+        """Numbers of the processors that can take records."""
+        self.by_node: Mapping[str, int] = {}
+        """How many processors can take records, by node; a change makes a new mapping."""
         # A heap, with entries that may be outdated: `next_idle` skips those.
         self._idle: list[tuple[bool, int]] = []
         self._starts: dict[str, Starts] = {}
@@ -76,37 +78,25 @@ class Processors:
         return iter(self._all.items())
 
     def get(self, number: int) -> Processor | None:
-        """Return a processor, if it is there."""
         return self._all.get(number)
 
     # -- queries --------------------------------------------------------------------------
 
     @property
     def wanted(self) -> int:
-        """Number of processors wanted on all nodes."""
         return sum(self._wanted.values())
-
-    @property
-    def here(self) -> Collection[int]:
-        """Numbers of the processors that can take records."""
-        return self._here
 
     @property
     def running(self) -> int:
         """How many processors can take records."""
-        return len(self._here)
-
-    @property
-    def by_node(self) -> Mapping[str, int]:
-        """How many processors can take records, by node; a change makes a new mapping."""
-        return self._by_node
+        return len(self.here)
 
     @property
     def missing(self) -> str:
         """Why fewer run than are wanted, if some cannot be started."""
-        if len(self._here) >= self.wanted:
+        if len(self.here) >= self.wanted:
             return ""
-        away = sorted(node for node, k in self._wanted.items() if k and not self._is_at(node))
+        away = sorted(node for node, k in self._wanted.items() if k and node not in self._nodes)
         if away:
             return f"node {away[0]} is not connected" if away[0] else "no node is there"
         return next((starts.why for starts in self._starts.values() if starts.why), "")
@@ -178,9 +168,6 @@ class Processors:
             least = min(there, key=lambda node: self._wanted.get(node, 0))
             self._wanted[least] = self._wanted.get(least, 0) + 1
 
-    def _is_at(self, node: str) -> bool:
-        return node in self._nodes
-
     # -- starts and ends --------------------------------------------------------------------
 
     def to_start(self, now_s: float) -> list[tuple[int, str]]:
@@ -189,7 +176,7 @@ class Processors:
         for node, wanted in self._wanted.items():
             missing = wanted - len(self._staying(node))
             starts = self._starts.setdefault(node, Starts())
-            if missing <= 0 or not self._is_at(node) or starts.waits(now_s):
+            if missing <= 0 or node not in self._nodes or starts.waits(now_s):
                 continue
             for _ in range(missing):
                 self._number += 1
@@ -227,12 +214,11 @@ class Processors:
         ]
 
     def ready(self, number: int) -> None:
-        """Mark a processor as started."""
-        self._starts_of(number).succeeded()
-        self._all[number].ready = True
+        processor = self._all[number]
+        processor.ready = True
+        self._starts.setdefault(processor.node, Starts()).succeeded()
 
     def not_started(self, node: str, reason: str, now_s: float, *, starved: bool) -> None:
-        """Record that a processor could not be started on a node."""
         starts = self._starts.setdefault(node, Starts())
         starts.failed(reason, now_s, starved=starved)
         self.changes += 1
@@ -244,21 +230,17 @@ class Processors:
             self.withdraw(number)
 
     def remove(self, number: int) -> Processor | None:
-        """Remove and return a processor; None if it is unknown."""
         self.withdraw(number)
         return self._all.pop(number, None)
-
-    def _starts_of(self, number: int) -> Starts:
-        return self._starts.setdefault(self._all[number].node, Starts())
 
     # -- work -----------------------------------------------------------------------------
 
     def enter(self, number: int) -> None:
         """Add a processor to those that take records."""
-        self._here.add(number)
+        self.here.add(number)
         self._count_nodes()
         self.idles(number)
-        if len(self._here) >= self.wanted:
+        if len(self.here) >= self.wanted:
             for starts in self._starts.values():
                 starts.why = ""
 
@@ -269,12 +251,12 @@ class Processors:
 
     def withdraw(self, number: int) -> None:
         """Remove a processor from those that take records."""
-        if number in self._here:
-            self._here.discard(number)
+        if number in self.here:
+            self.here.discard(number)
             self._count_nodes()
 
     def _count_nodes(self) -> None:
-        self._by_node = Counter(self._all[number].node for number in self._here)
+        self.by_node = Counter(self._all[number].node for number in self.here)
         self.changes += 1
 
     def idles(self, number: int) -> None:
@@ -287,6 +269,6 @@ class Processors:
         while self._idle:
             _, number = heappop(self._idle)
             processor = self._all.get(number)
-            if processor is not None and not processor.records and number in self._here:
+            if processor is not None and not processor.records and number in self.here:
                 return number, processor
         return None

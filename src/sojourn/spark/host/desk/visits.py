@@ -1,8 +1,10 @@
-"""Mean visits of each operator per root, learned from the records that arrive."""
+"""Records of a root: mean visits of each operator, and the sizes of the trees that are open."""
 
 from dataclasses import dataclass, field
 
-__all__ = ["Visits"]
+from sojourn.spark.wire.record import Root
+
+__all__ = ["OpenTrees", "Visits"]
 
 # The counts are halved at twice this many roots, so that older roots weigh less.
 _REMEMBERED = 2000
@@ -16,7 +18,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class Visits:
-    """Visits of operators by the topic of the root.
+    """Mean visits of operators by the topic of the root, learned from records that arrive.
 
     >>> visits = Visits()
     >>> for operator in ("split", "count", "count", "count"):
@@ -29,7 +31,6 @@ class Visits:
     _topics: dict[str, _Counts] = field(default_factory=dict)
 
     def entered(self, topic: str) -> None:
-        """Count a root."""
         counts = self._of(topic)
         counts.roots += 1
         if counts.roots >= 2 * _REMEMBERED:
@@ -37,7 +38,6 @@ class Visits:
             counts.visits = {name: number / 2 for name, number in counts.visits.items()}
 
     def visited(self, topic: str, operator: str) -> None:
-        """Count a record of a root at an operator."""
         visits = self._of(topic).visits
         visits[operator] = visits.get(operator, 0.0) + 1
 
@@ -52,7 +52,6 @@ class Visits:
         return max(1.0, sum(self.per_root(topic).values()))
 
     def of_all(self) -> dict[str, dict[str, float]]:
-        """Return the visits per root of all topics."""
         return {topic: self.per_root(topic) for topic in self._topics}
 
     def _of(self, topic: str) -> _Counts:
@@ -60,3 +59,47 @@ class Visits:
         if counts is None:
             counts = self._topics[topic] = _Counts()
         return counts
+
+
+@dataclass(slots=True)
+class _Tree:
+    open: int = 0
+    made: int = 0
+
+
+@dataclass(slots=True)
+class OpenTrees:
+    """Trees that have open records in memory, not only on disk.
+
+    >>> trees, root = OpenTrees(), Root(("lines", 0), 7)
+    >>> trees.entered(root)
+    >>> trees.entered(root)
+    >>> trees.done(root)
+    >>> trees.made(root)
+    2
+    >>> trees.done(root)
+    >>> trees.made(root)
+    0
+    """
+
+    _trees: dict[Root, _Tree] = field(default_factory=dict)
+
+    def entered(self, root: Root) -> None:
+        """Count a record that enters memory."""
+        tree = self._trees.get(root)
+        if tree is None:
+            tree = self._trees[root] = _Tree()
+        tree.open += 1
+        tree.made += 1
+
+    def done(self, root: Root) -> None:
+        """Count a record as done; the last one ends its tree."""
+        tree = self._trees[root]
+        tree.open -= 1
+        if not tree.open:
+            del self._trees[root]
+
+    def made(self, root: Root) -> int:
+        """Return the size of the tree of a root since it last had no record in memory."""
+        tree = self._trees.get(root)
+        return 0 if tree is None else tree.made

@@ -7,7 +7,7 @@ so the store is never ahead of the cut that a part resumes from.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol, TypeAlias
@@ -22,6 +22,7 @@ __all__ = [
     "KeyedState",
     "MergeState",
     "OrderedKeys",
+    "StateMoment",
     "StateStore",
     "is_ordered",
 ]
@@ -79,11 +80,9 @@ class StateStore(Protocol):
 
     def merged(self) -> int:
         """Return the last batch whose changes are in the store; -1 if none is."""
-        ...
 
     def look_up(self, operator: str, key: str) -> bytes:
         """Return a state of the store; empty if there is none."""
-        ...
 
     def ordered(
         self, operator: str, start: str, end: str, most: int
@@ -92,11 +91,9 @@ class StateStore(Protocol):
 
         Only for operators for which `is_ordered` is true.
         """
-        ...
 
     def read_delta(self, cut: CutId) -> Delta:
         """Return the changes of a cut. Raise `FileNotFoundError` if they were removed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +104,34 @@ class MergeState:
     """The last committed batch."""
     cuts: Sequence[tuple[CutId, Delta]]
     """The changes of each cut, in order; those that the store has are skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateMoment:
+    """A snapshot of all states of a part on disk, unaffected by concurrent writes."""
+
+    changed: Delta
+    """Changes that are not in the store; they override it."""
+    merged: int
+    """The last batch whose changes are in the store."""
+    stored: Callable[[str], Iterable[tuple[str, bytes]]]
+    """Returns the keys and states of an operator in the store."""
+
+    def states(self, operator: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the keys and states of an operator.
+
+        >>> stored = [("a", b"1"), ("b", b"1"), ("c", b"1")]
+        >>> moment = StateMoment({"n": {"a": b"2", "b": b""}}, 3, lambda _: stored)
+        >>> list(moment.states("n"))
+        [('a', b'2'), ('c', b'1')]
+        """
+        changed = dict(self.changed.get(operator, {}))
+        for key, state in self.stored(operator):
+            if found := changed.pop(key, state):
+                yield key, found
+        for key, state in changed.items():
+            if state:
+                yield key, state
 
 
 def is_ordered(operator: str) -> bool:

@@ -66,7 +66,6 @@ class PartClock:
         return self._doubted is not None
 
     def now_us(self) -> int:
-        """Return the time in microseconds."""
         running_us = self._running_us()
         if self._doubted is not None and running_us >= self._doubted_until_us:
             absent_us = self._wall_us() - self._doubted.wall_us
@@ -77,7 +76,6 @@ class PartClock:
         return running_us + self._ahead_us
 
     def now_s(self) -> float:
-        """Return the time in seconds."""
         return self.now_us() / 1e6
 
     def reading(self) -> ClockReading:

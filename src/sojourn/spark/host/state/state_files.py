@@ -25,22 +25,20 @@ from sojourn.errors import BadFile, DiskFull, EngineError
 from sojourn.files.durable_file import RESTORE, read_checked, unwritable, write_checked
 from sojourn.files.private_files import FILE_MODE, make_folder
 from sojourn.spark.host.batch.cut import CutId
-from sojourn.spark.host.state.keyed_state import Delta, MergeState, is_ordered
-from sojourn.spark.host.state.state_moment import StateMoment
+from sojourn.spark.host.state.keyed_state import Delta, MergeState, StateMoment, is_ordered
 
-__all__ = ["GROUPS", "Replaced", "StateFiles"]
+__all__ = ["Replaced", "StateFiles"]
 
 Replaced: TypeAlias = Mapping[str, Iterable[tuple[str, bytes]]]
 """Keys and states by operator."""
-GROUPS = 256
-"""Number of groups of keys; the keys of a group are neighbours in the store."""
-
 # Upper limit of a store's size; the file only takes the space of its content.
 _MOST_BYTES = 1 << 40
 _LONGEST_KEY = 511
 # More than the size of LMDB's reader table.
 _LOCK_BYTES = 12 << 10
 _MERGED = b"\0merged"
+# Groups of keys; the keys of a group are neighbours in the store.
+_GROUPS = 256
 # States written per call: the event loop of the host may wait that long for the GIL.
 _CHUNK = 500
 _CHECK = Struct("!I")
@@ -80,14 +78,12 @@ class StateFiles:
         self._store()
 
     def merged(self) -> int:
-        """Return the last batch whose changes are in the store; -1 if none is."""
         if self._missing:
             return -1
         with self._reading() as reading:
             return _number(reading.get(_MERGED))
 
     def look_up(self, operator: str, key: str) -> bytes:
-        """Return a state of the store; empty if there is none."""
         if self._missing:
             return b""
         place = _place(operator, key)
@@ -104,7 +100,6 @@ class StateFiles:
     def ordered(
         self, operator: str, start: str, end: str, most: int
     ) -> list[tuple[str, bytes]]:
-        """Return at most *most* states of keys from *start* up to *end*, in order."""
         if self._missing:
             return []
         first, last = _place(operator, start), _place(operator, end)
@@ -160,7 +155,6 @@ class StateFiles:
         write_checked(self._path(cut), _encode(changed))
 
     def read_delta(self, cut: CutId) -> Delta:
-        """Return the changes of a cut. Raise `FileNotFoundError` if they were removed."""
         path = self._path(cut)
         try:
             return _decode(read_checked(path))
@@ -198,7 +192,6 @@ class StateFiles:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the store."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -225,38 +218,37 @@ class StateFiles:
             raise self._unreadable(error) from error
 
     def _store(self) -> lmdb.Environment:
-        return self._open() if self._opened is None else self._opened
+        if self._opened is not None:
+            return self._opened
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+        return self._opened
 
     def _open(self) -> lmdb.Environment:
-        with self._opening:
-            if self._opened is not None:
-                return self._opened
-            self._check_size()
-            if not self.readonly:
-                self._make()
-            try:
-                opened = lmdb.open(
-                    str(self._folder),
-                    map_size=_MOST_BYTES,
-                    readahead=False,
-                    readonly=self.readonly,
-                    create=not self.readonly,
-                    mode=FILE_MODE,
-                )
-            except (OSError, lmdb.Error) as error:
-                if _is_full(error) and not self._bytes:
-                    # A store that was only begun could not be opened later.
-                    (self._folder / "data.mdb").unlink(missing_ok=True)
-                    raise DiskFull(str(self._folder), str(self._folder)) from error
-                raise BadFile(
-                    str(self._folder), f"cannot be opened: {error}", RESTORE
-                ) from error
-            try:
-                self._check_merged(opened)
-            except BaseException:
-                opened.close()
-                raise
-            self._opened = opened
+        self._check_size()
+        if not self.readonly:
+            self._make()
+        try:
+            opened = lmdb.open(
+                str(self._folder),
+                map_size=_MOST_BYTES,
+                readahead=False,
+                readonly=self.readonly,
+                create=not self.readonly,
+                mode=FILE_MODE,
+            )
+        except (OSError, lmdb.Error) as error:
+            if _is_full(error) and not self._bytes:
+                # A store that was only begun could not be opened later.
+                (self._folder / "data.mdb").unlink(missing_ok=True)
+                raise DiskFull(str(self._folder), str(self._folder)) from error
+            raise BadFile(str(self._folder), f"cannot be opened: {error}", RESTORE) from error
+        try:
+            self._check_merged(opened)
+        except BaseException:
+            opened.close()
+            raise
         return opened
 
     def _make(self) -> None:
@@ -352,7 +344,7 @@ def _place(operator: str, key: str) -> bytes:
     With a digest, the state is stored together with its key.
     """
     name = key.encode(errors="surrogatepass")
-    group = 0 if is_ordered(operator) else crc32(name) % GROUPS
+    group = 0 if is_ordered(operator) else crc32(name) % _GROUPS
     start = b"%b\0%c" % (operator.encode(), group)
     if len(start) + len(name) <= _LONGEST_KEY:
         return start + name

@@ -13,9 +13,9 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.files.durable_file import write_durably
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.state_form import StateForm, state_forms
-from sojourn.spark.host.batch.checkpoint_id import CheckpointId
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.query_runs import CheckpointId
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.state.keyed_state import MergeState
 from sojourn.spark.task.sink_memory import SinkMemory
@@ -112,7 +112,7 @@ def test_operators_may_be_added_to_a_part_and_leave_it_when_nothing_of_them_is_o
     open_record = OpenRecord(Root(("lines", 0), 3), "count", Record("x", b"", "split"))
     cut, files = Cut(id=CutId(0, 1), taken={}), CutFiles(kept.cuts("split"))
     if spilled:
-        spill = Spill(files)
+        spill = Spill(files.segments)
         spill.put(0, open_record)
         cut = replace(cut, spilled=spill.segments(0))
     else:
@@ -167,7 +167,7 @@ def with_state(folder, app, *operators, merged=False):
     files.save(Cut(id=cut, taken={}, changed=(cut,)), changed)
     if merged:
         with closing(files.state):
-            files.merge(MergeState(0, [(cut, changed)]))
+            files.state.merge(MergeState(0, [(cut, changed)]))
     return kept
 
 

@@ -66,12 +66,12 @@ def test_a_host_resumes_with_what_was_imported(tmp_path, folder):
     backup, part = tmp_path / "words.states", Checkpoints(folder).cuts("count")
     files = CutFiles(part, "layout")
     base = files.last(1)
-    list(files.recover(base))
+    list(files.log.recover(base))
     export_states(written(tmp_path / "other", NEW), backup)
     files.close()
     import_states(folder, backup)
     with closing(CutFiles(part, "layout")) as after:
-        state = KeyedState(after)
+        state = KeyedState(after.state)
         state.restore(after.load(base).changed, batch=base.batch)
         assert [bool(state.of("count", key)) for key in ('["a"]', '["b"]', '["c"]')] == [
             False, True, True,

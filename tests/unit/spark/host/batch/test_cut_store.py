@@ -56,7 +56,7 @@ def test_every_run_has_a_number_of_its_own_and_keeps_it(tmp_path):
     files = CutFiles(tmp_path)
     runs = [f"run-{n}" for n in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        numbers = list(pool.map(files.attempt, runs * 3))
+        numbers = list(pool.map(files.attempts.number, runs * 3))
     assert len(set(numbers)) == 8
-    assert [files.attempt(run) for run in runs] == numbers[:8] == numbers[8:16]
-    assert CutFiles(tmp_path).attempt("another") > max(numbers)
+    assert [files.attempts.number(run) for run in runs] == numbers[:8] == numbers[8:16]
+    assert CutFiles(tmp_path).attempts.number("another") > max(numbers)

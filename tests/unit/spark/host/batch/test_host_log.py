@@ -7,8 +7,7 @@ import pytest
 from small_disk import mounted
 from sojourn.errors import DiskFull, EngineError
 from sojourn.spark.host.batch.cut import CutId, OpenRecord
-from sojourn.spark.host.batch.host_log import HostLog
-from sojourn.spark.host.batch.log_entries import Committed, Did, Entered, LogMark, Took
+from sojourn.spark.host.batch.host_log import Committed, Did, Entered, HostLog, LogMark, Took
 from sojourn.spark.host.batch.log_files import LogFiles
 from sojourn.spark.wire.record import Record, Root
 from unit.spark.host.failing_disk import FailingDisk

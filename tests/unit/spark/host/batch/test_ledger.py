@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord
+from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
+from sojourn.spark.host.batch.host_log import Leaving
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.events import RecordArrival
 from sojourn.spark.host.desk.instructions import (
     FinishRelay,
     HandOver,
@@ -25,8 +25,8 @@ WORD = Record("line 0.split.0", b"")
 
 def came(ledger, relay, batch, attempt=1, relays=1, task=0):
     """Let a relay come to a batch that is known to have so many."""
-    done = ledger.relay_came(relay, RecordArrival(attempt=attempt, batch=batch, task=task))
-    return [*done, *ledger.relays_are(attempt, batch, relays)]
+    done = ledger.relay_came(relay, CutId(batch, attempt), task)
+    return [*done, *ledger.relays_are(CutId(batch, attempt), relays)]
 
 
 def kinds(instructions):
@@ -100,7 +100,7 @@ def test_results_that_came_behind_those_in_the_log_leave_before_a_cut():
     def logged(instructions):
         store.log.append(ledger.unlogged())
         store.flush()
-        return [each.leaving.result.name for each in instructions if isinstance(each, HandOver)]
+        return [each.leaving.record.name for each in instructions if isinstance(each, HandOver)]
 
     def done(number, name):
         return logged(ledger.done(number, [Leaving(Root(LINES, 0), Record(name, b""))]))
@@ -148,7 +148,7 @@ def test_a_batch_that_has_lost_a_task_fails_as_a_whole():
     came(ledger, 1, 0, relays=2)
     came(ledger, 2, 0, relays=2, task=1)
     assert ledger.relay_left(1) == [RefuseRelay(2, LOST)]
-    again = RecordArrival(attempt=1, batch=0)
+    again = CutId(0, 1)
     assert ledger.relay_came(3, again) == [RefuseRelay(3, LOST)]
     assert ledger.relay_ended(2) == []
     came(ledger, 4, 0, attempt=2)
@@ -167,13 +167,13 @@ def test_a_task_that_comes_again_while_its_first_relay_is_connected_fails_the_ba
         assert ledger.relay_ended(1) == []
     refused = came(ledger, 3, 0, relays=2)
     assert refused == [RefuseRelay(relay, LOST) for relay in (1, 2, 3)]
-    assert not any(ledger.knows(relay) for relay in (1, 2, 3))
+    assert not any(relay in ledger.relays for relay in (1, 2, 3))
     for relay in (1, 2, 3):
         assert not takes(ledger, relay, 1)
         assert ledger.relay_ended(relay) == []
     assert came(ledger, 4, 0, attempt=2, relays=2) == [HandOver(4, result, 0)]
     assert ledger.relay_ended(4) == []  # the other task has not begun
-    assert ledger.not_begun == "1 of 2 tasks of the batch have begun"
+    assert ledger.relays.not_begun == "1 of 2 tasks of the batch have begun"
 
 
 def test_a_task_that_runs_again_after_the_cut_is_refused():
@@ -182,20 +182,21 @@ def test_a_task_that_runs_again_after_the_cut_is_refused():
     cut = ledger.relay_ended(1)[0].cut
     assert kinds(ledger.saved(cut.id)) == [FinishRelay]
     assert ledger.relay_left(1) == []
-    assert ledger.relay_came(2, RecordArrival(attempt=1, batch=0)) == [RefuseRelay(2, LOST)]
+    assert ledger.relay_came(2, CutId(0, 1)) == [RefuseRelay(2, LOST)]
 
 
 def test_a_cut_waits_until_it_is_known_how_many_relays_there_are():
     ledger = Ledger(Disk())
-    ledger.relay_came(1, RecordArrival(attempt=1, batch=0))
-    assert ledger.missing == ""
+    ledger.relay_came(1, CutId(0, 1))
+    assert ledger.relays.missing == ""
     assert ledger.relay_ended(1) == []
-    assert ledger.missing == "the number of tasks of the batch is not known"
-    assert ledger.relays_are(1, 1, 1) == ledger.relays_are(2, 0, 1) == []  # of another
-    assert ledger.relays_are(1, 0, 2) == []
-    assert ledger.missing == "1 of 2 tasks of the batch have begun"
-    ledger.relay_came(2, RecordArrival(attempt=1, batch=0, task=1))
-    assert ledger.missing == ""
+    assert ledger.relays.missing == "the number of tasks of the batch is not known"
+    for other in (CutId(1, 1), CutId(0, 2)):
+        assert ledger.relays_are(other, 1) == []
+    assert ledger.relays_are(CutId(0, 1), 2) == []
+    assert ledger.relays.missing == "1 of 2 tasks of the batch have begun"
+    ledger.relay_came(2, CutId(0, 1), task=1)
+    assert ledger.relays.missing == ""
     assert kinds(ledger.relay_ended(2)) == [SaveCut]
 
 

@@ -18,7 +18,6 @@ from sojourn.spark.host.desk.events import (
     PlacementAsked,
     ProcessorDone,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RelayEnded,
     RelayLeft,
@@ -42,7 +41,7 @@ class Part:
 
     def __init__(self, folder, graph, limits, *, processors=1):
         self.files = CutFiles(folder)
-        self.ledger = Ledger(self.files, Spill(self.files, most=3))
+        self.ledger = Ledger(self.files, Spill(self.files.segments, most=3))
         operators = dict.fromkeys(name for names in graph.readers.values() for name in names)
         desks = {name: OperatorDesk() for name in operators}
         self.desk = PartDesk(graph, desks, self.ledger, limits=limits)
@@ -53,7 +52,7 @@ class Part:
                     self.do(
                         self.desk.handle(ProcessorReady(name, each.instruction.processor), 0.0)
                     )
-        self.do(self.desk.handle(RelayCame(1, RecordArrival(attempt=1, batch=0)), 0.0))
+        self.do(self.desk.handle(RelayCame(1, CutId(0, 1)), 0.0))
 
     def do(self, instructions):
         for each in instructions:
@@ -74,7 +73,7 @@ class Part:
         self.do(self.desk.handle(ProcessorDone(operator, 1, [Result([], took_s=1.0)]), 1.0))
 
     def cut(self):
-        self.do(self.desk.handle(RelaysCounted(1, self.ledger.batch, 1), 0.0))
+        self.do(self.desk.handle(RelaysCounted(CutId(self.ledger.batch, 1), 1), 0.0))
         self.do(self.desk.handle(RelayEnded(1), 0.0))
         return self.files.load(CutId(self.ledger.batch, 1))
 
@@ -106,7 +105,7 @@ def test_what_was_spilled_is_open_in_a_cut_and_goes_on_from_it(tmp_path):
     assert sum(segment.records for segment in cut.spilled) == 2 * 9 - len(cut.open)
     part.work("slow")  # after the cut: it does not count
     other = Part(tmp_path, BRANCHES, Limits(records=4))
-    other.do(other.desk.handle(RelayCame(2, RecordArrival(attempt=2, batch=1)), 0.0))
+    other.do(other.desk.handle(RelayCame(2, CutId(1, 2)), 0.0))
     assert other.desk.inside == 18
     other.take(range(9, 14), key="k", relay=2)
     for _ in range(14):
@@ -126,7 +125,7 @@ def test_segments_are_removed_once_the_cut_that_names_them_is_past(tmp_path):
     assert list((tmp_path / "segments").iterdir())  # the cut of batch 0 names them
     for batch in (1, 2, 3):
         part.desk.handle(RelayLeft(1), 0.0)
-        part.do(part.desk.handle(RelayCame(1, RecordArrival(attempt=1, batch=batch)), 0.0))
+        part.do(part.desk.handle(RelayCame(1, CutId(batch, 1)), 0.0))
         part.cut()
     assert not list((tmp_path / "segments").iterdir())
 
@@ -138,7 +137,7 @@ def test_segments_stay_for_as_many_batches_as_their_records_wait(tmp_path):
     part.cut()
     for batch in (1, 2, 3):
         part.desk.handle(RelayLeft(1), 0.0)
-        part.do(part.desk.handle(RelayCame(1, RecordArrival(attempt=1, batch=batch)), 0.0))
+        part.do(part.desk.handle(RelayCame(1, CutId(batch, 1)), 0.0))
         part.cut()
     for _ in range(6):
         part.work("slow")
@@ -195,13 +194,13 @@ def test_keys_and_headers_count_as_well_as_payloads(tmp_path, large):
 def test_a_segment_that_cannot_be_written_or_read_says_why(tmp_path, monkeypatch):
     files = CutFiles(tmp_path)
     records = [OpenRecord(Root(LINES, 0), "slow", Record("lines/0/0", b"{}"))]
-    name = files.write_segment(0, records)
-    assert files.read_segment(name) == records
+    name = files.segments.write(0, records)
+    assert files.segments.read(name) == records
     write_checked(tmp_path / "segments" / name, b"\x93\x01")
     with pytest.raises(BadFile, match="cannot be read"):
-        files.read_segment(name)
+        files.segments.read(name)
     (tmp_path / "segments" / name).unlink()
-    segments = Spill(files)
+    segments = Spill(files.segments)
     segments.put(0, records[0])
     cut = Cut(id=CutId(0, 1), taken={LINES: 1}, spilled=segments.segments(0))
     monkeypatch.setattr(os, "fsync", _full)
@@ -210,7 +209,7 @@ def test_a_segment_that_cannot_be_written_or_read_says_why(tmp_path, monkeypatch
     (tmp_path / "segments").rename(tmp_path / "elsewhere")
     (tmp_path / "segments").touch()
     with pytest.raises(EngineError, match=r"spilled records \(.*\) cannot be written: "):
-        files.write_segment(0, records)
+        files.segments.write(0, records)
 
 
 def _full(_file):
@@ -224,14 +223,14 @@ def test_segments_for_which_there_is_no_room_stay_in_memory_until_there_is(tmp_p
         files = CutFiles(disk.folder)
         files.flush()
         disk.fill()
-        names = [files.write_segment(batch, records) for batch in range(3)]
-        assert [files.read_segment(name) for name in names] == [records] * 3
+        names = [files.segments.write(batch, records) for batch in range(3)]
+        assert [files.segments.read(name) for name in names] == [records] * 3
         for write in (files.flush, lambda: files.append([])):
             with pytest.raises(DiskFull, match="spilled records"):
                 write()
-        files.drop_segments(2, names[1:2])
+        files.segments.drop(2, names[1:2])
         disk.free()
         files.flush()
         left = sorted(path.name for path in (disk.folder / "segments").iterdir())
         assert left == sorted(names[1:])
-        assert CutFiles(disk.folder).read_segment(names[2]) == records
+        assert CutFiles(disk.folder).segments.read(names[2]) == records

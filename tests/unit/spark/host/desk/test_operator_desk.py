@@ -7,6 +7,7 @@ from random import Random
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import ANYWHERE, HERE
 from sojourn.spark.host.batch.cut import OpenRecord
+from sojourn.spark.host.desk.broadcast_backfill import Latest
 from sojourn.spark.host.desk.events import (
     NodeCame,
     NodeLeft,
@@ -22,9 +23,8 @@ from sojourn.spark.host.desk.instructions import (
     NotKept,
     RecordCompleted,
     StartProcessor,
-    Stopping,
+    StopPart,
 )
-from sojourn.spark.host.desk.latest import Latest
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record, Root
@@ -59,7 +59,7 @@ def done_numbers(instructions):
 
 def stops(instructions):
     """Return the records that stop the application, and why."""
-    return [(number_of(stop.record.record), stop.reason) for stop in of(Stopping, instructions)]
+    return [(number_of(stop.record.record), stop.reason) for stop in of(StopPart, instructions)]
 
 
 def desk(k=2, **fields):
@@ -447,7 +447,7 @@ def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     (started,) = of(StartProcessor, done)
     (again,) = of(Give, made.handle(ProcessorReady(AT, started.processor), 2.0))
     assert first(again) == 0
-    assert of(Stopping, made.handle(ProcessorEnded(AT, started.processor, "killed"), 3.0))
+    assert of(StopPart, made.handle(ProcessorEnded(AT, started.processor, "killed"), 3.0))
 
 
 def test_a_processor_that_is_gone_has_nothing_for_everyone_to_do():
@@ -590,7 +590,7 @@ def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
     assert number_of(said.record) == 10_000
     assert said.reason == "the limit of 10000 keys is reached"
     assert done_numbers(done) == [10_000]
-    assert numbers(made.latest) == list(range(10_000))
+    assert numbers(made.latest.records) == list(range(10_000))
 
 
 def test_bytes_are_bounded_too():
@@ -674,7 +674,7 @@ def test_processors_that_run_already_are_told_what_they_have_to_know():
     assert (give.processor, give.new, first(give)) == (2, True, 3)
     made.handle(ProcessorDone(AT, 1, [Result([])] * 2), 3.0)
     assert made.processors.running == 2
-    assert numbers(made.latest) == [1, 2]
+    assert numbers(made.latest.records) == [1, 2]
 
 
 def test_one_that_is_being_told_goes_on_with_what_it_has_to_know_now():

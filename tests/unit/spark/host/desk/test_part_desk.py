@@ -17,7 +17,6 @@ from sojourn.spark.host.desk.events import (
     ProcessorDone,
     ProcessorEnded,
     ProcessorReady,
-    RecordArrival,
     RelayCame,
     RowsCame,
     TimePassed,
@@ -79,7 +78,7 @@ def test_messages_without_a_value_are_for_those_that_ask_and_counted_at_others()
 
 
 def came(made, relay, batch=0, attempt=1):
-    return made.handle(RelayCame(relay, RecordArrival(attempt=attempt, batch=batch)), 0.0)
+    return made.handle(RelayCame(relay, CutId(batch, attempt)), 0.0)
 
 
 def line(number):
@@ -113,7 +112,7 @@ def test_a_record_goes_to_all_who_read_it_and_what_they_send_to_the_next_and_out
         ProcessorDone("split", 1, [Result([OutputRecord("words", b"w")] * 2)]), 2.0
     )
     assert given(done) == {"count": ["lines/0/0.split.0"]}  # it has one processor
-    results = [(i.relay, i.leaving.root, i.leaving.result.name) for i in of(HandOver, done)]
+    results = [(i.relay, i.leaving.root, i.leaving.record.name) for i in of(HandOver, done)]
     assert results == [(7, Root(LINES, 0), f"lines/0/0.split.{n}") for n in range(2)]
     assert made.inside == 2
 
@@ -125,15 +124,15 @@ def test_a_record_that_fails_is_a_dead_letter_that_leaves_or_stops_the_part():
     (handed,) = of(
         HandOver, made.handle(ProcessorDone("split", 1, [Result([], "ValueError")]), 1.0)
     )
-    assert isinstance(handed.leaving.result, DeadResult)
-    assert handed.leaving.result.operator == "split"
+    assert isinstance(handed.leaving.letter, DeadResult)
+    assert handed.leaving.letter.operator == "split"
     made = part()
     came(made, 7)
     made.handle(RowsCame(7, [line(0)]), 0.0)
     (stop,) = of(
         StopPart, made.handle(ProcessorDone("split", 1, [Result([], "ValueError")]), 1.0)
     )
-    assert (stop.operator, stop.record.name, stop.reason) == (
+    assert (stop.record.operator, stop.record.record.name, stop.reason) == (
         "split",
         "lines/0/0",
         "ValueError",
@@ -245,7 +244,7 @@ def test_what_was_inside_has_keys_by_the_processor_and_letters_say_so():
     (handed,) = of(
         HandOver, made.handle(ProcessorDone("count", 1, [Result([], "ValueError")]), 2.0)
     )
-    assert (handed.leaving.result.operator, handed.leaving.result.inner) == ("count", True)
+    assert (handed.leaving.letter.operator, handed.leaving.letter.inner) == ("count", True)
     assert made.visits.per_root("lines-topic") == {"split": 1.0, "count": 1.0}
 
 
@@ -298,7 +297,7 @@ def test_what_a_projection_refused_is_a_dead_letter_that_leaves_at_once():
     done = made.handle(RowsCame(7, [row]), 0.0)
     (handed,) = of(HandOver, done)
     assert handed.leaving.root == Root(LINES, 0)
-    assert handed.leaving.result == DeadResult("clean", record, "it is torn", "", 1)
+    assert handed.leaving.letter == DeadResult("clean", record, "it is torn", "", 1)
     assert (given(done), made.inside) == ({}, 0)
     # taken once, and given again to the next attempt at its batch
     assert of(HandOver, made.handle(RowsCame(7, [row]), 0.0)) == []
@@ -323,7 +322,7 @@ def test_what_is_put_back_in_for_a_projection_behind_a_part_leaves_for_it_alone(
     (handed,) = of(
         HandOver, made.handle(RowsCame(7, [Row(LINES, 0, record, {}, "public")]), 0.0)
     )
-    assert (handed.leaving.result.name, handed.leaving.result.stream) == (record.name, "public")
+    assert (handed.leaving.record.name, handed.leaving.record.stream) == (record.name, "public")
     assert made.inside == 0
     # of another stream it is for nobody
     other = Row(LINES, 1, Record("x", b"{}", "lines"), {}, "public")

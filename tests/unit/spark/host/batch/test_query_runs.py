@@ -2,7 +2,7 @@
 
 import shutil
 
-from sojourn.spark.host.batch.attempts import Attempts
+from sojourn.spark.host.batch.query_runs import Attempts
 
 
 def test_a_later_run_has_a_higher_number_and_the_folder_stays_small(tmp_path):

@@ -1,8 +1,4 @@
-"""Attempt numbers: each run of a part's query has one, on disk.
-
-A run takes a number by creating a file exclusively. So a later run has a higher number, even
-after crashes.
-"""
+"""The runs of a part's query: their attempt numbers, and the checkpoint that they resume."""
 
 import os
 from contextlib import suppress
@@ -13,15 +9,20 @@ from uuid import uuid4
 from sojourn.files.durable_file import unwritable, write_durably
 from sojourn.files.private_files import make_folder, sync_folder
 
-__all__ = ["Attempts"]
+__all__ = ["Attempts", "CheckpointId"]
 
 # Kept, because tasks of earlier runs may still connect: their lower number refuses them.
 _MOST = 100
+_CHECKPOINT = "checkpoint-id"
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The most recent files in *folder*, named `NUMBER`, each with the id of its run."""
+    """Attempt numbers of runs: the most recent files in *folder*, each with the id of its run.
+
+    A run takes a number by creating the file of that name exclusively. So a later run has a
+    higher number, even after crashes.
+    """
 
     folder: Path
     _known: dict[str, int] = field(default_factory=dict)
@@ -67,3 +68,41 @@ class Attempts:
             return (self.folder / str(number)).read_text()
         except FileNotFoundError:  # another host has removed it as too old
             return None
+
+
+@dataclass(slots=True)
+class CheckpointId:
+    """The id that Spark gave the checkpoint of a part's query, in a file of *folder*.
+
+    A query with another checkpoint begins with batch 0, at any offsets. The host would mistake
+    its batches for those that are committed.
+    """
+
+    folder: Path
+    _known: str = field(default="", init=False)
+
+    def read(self) -> str:
+        """Return the id; empty before the first query."""
+        try:
+            return (self.folder / _CHECKPOINT).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
+
+    def refusal(self, query: str) -> str:
+        """Return why the query with this checkpoint id is refused; empty if it is not.
+
+        The first query binds the state to its checkpoint. A query without an id is accepted,
+        because its checkpoint is unknown.
+        """
+        if not query or query == self._known:
+            return ""
+        if not (found := self.read()):
+            write_durably(self.folder / _CHECKPOINT, query.encode())
+        elif found != query:
+            return (
+                f"the state in {self.folder} belongs to the checkpoint with id {found}, and "
+                f"the query has another, with id {query}; start it with that checkpoint again, "
+                "or with a new state folder"
+            )
+        self._known = query
+        return ""
