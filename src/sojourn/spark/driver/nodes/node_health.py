@@ -1,5 +1,6 @@
 """The health of a cluster's nodes: their processors and memory, and why some are unusable."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,6 @@ __all__ = [
     "node_health",
     "node_notices",
     "node_order",
-    "settled_nodes",
 ]
 
 _NOT_THERE = (
@@ -82,21 +82,20 @@ def measured(
     return tuple(
         node
         if node.reason
-        else _with(
-            _with_cores(node, cores.get(node.name)),
+        else _measured(
+            node,
+            cores.get(node.name),
             [host[node.name] for host in hosts if node.name in host],
         )
         for node in nodes
     )
 
 
-def _with_cores(node: NodeHealth, report: NodeReport | None) -> NodeHealth:
-    if report is None:
-        return node
-    return replace(node, cores=report.cores, busy_cores=report.busy_cores)
-
-
-def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
+def _measured(
+    node: NodeHealth, report: NodeReport | None, states: Sequence[NodeState]
+) -> NodeHealth:
+    if report is not None:
+        node = replace(node, cores=report.cores, busy_cores=report.busy_cores)
     used = [each.used_bytes for each in states if each.used_bytes is not None]
     limits = [each.limit_bytes for each in states if each.limit_bytes is not None]
     clocks = [
@@ -118,26 +117,10 @@ def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
 
 
 def _added(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
+    total = Counter[str]()
     for by_stream in each:
-        for stream, size_bytes in by_stream.items():
-            total[stream] = total.get(stream, 0) + size_bytes
-    return total
-
-
-def settled_nodes(nodes: Iterable[str], wanted: Placement, placed: Placement) -> list[str]:
-    """Return the *nodes* with processors, if all those *wanted* there are *placed*.
-
-    >>> wanted = {"split": {"a": 1, "b": 1}, "count": {"b": 2}}
-    >>> settled_nodes(["a", "b", "c"], wanted, {"split": {"a": 1, "b": 1}, "count": {"b": 1}})
-    ['a']
-    """
-    return [
-        node
-        for node in nodes
-        if any(on.get(node) for on in placed.values())
-        and all(placed[o].get(node, 0) >= on.get(node, 0) for o, on in wanted.items())
-    ]
+        total.update(by_stream)
+    return dict(total)
 
 
 def node_notices(nodes: Iterable[NodeHealth], refused: str = "") -> list[str]:
