@@ -21,16 +21,18 @@ from sojourn.simulate.draws import (
     queue_for,
     service_s,
 )
-from sojourn.simulate.layout import TallyIndex
 
 __all__ = [
     "ARRIVE",
-    "DELIVER",
-    "FINISH",
+    "DONE",
+    "EVENTS",
     "MORE_ROOM",
     "REACHED",
+    "RECORDS",
+    "ROOTS",
+    "VISITS",
     "WAKE",
-    "WRITTEN",
+    "WRITTEN_ROOTS",
     "advance",
     "push",
 ]
@@ -41,14 +43,8 @@ ARRIVE, DELIVER, FINISH, WAKE = range(4)
 # Reasons for which the loop returns.
 REACHED, WRITTEN, MORE_ROOM = range(3)
 
-EVENTS, FREE_RECORD, FREE_ROOT = TallyIndex.EVENTS, TallyIndex.FREE_RECORD, TallyIndex.FREE_ROOT
-RECORDS, ROOTS, DONE, VISITS = (
-    TallyIndex.RECORDS,
-    TallyIndex.ROOTS,
-    TallyIndex.DONE,
-    TallyIndex.VISITS,
-)
-WRITTEN_ROOTS = TallyIndex.WRITTEN
+# Indices of the single counters in `World.tally`.
+EVENTS, FREE_RECORD, FREE_ROOT, RECORDS, ROOTS, WRITTEN_ROOTS, DONE, VISITS = range(8)
 
 
 @njit(cache=True)

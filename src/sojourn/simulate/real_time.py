@@ -3,23 +3,21 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol, Self
 
+from sojourn.app.application import App
 from sojourn.decide.plan import Node, Plan
 from sojourn.engine import Cost, Health, NodeNeeds, Progress
 from sojourn.errors import EngineError
 from sojourn.measure.report import Pull
-from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.simulator import Simulator
+from sojourn.simulate.workload import SimulatorSettings
 from sojourn.topology import Topology
 
-__all__ = ["Clock", "InstantClock", "RealTimeSimulator", "WallClock"]
+__all__ = ["Clock", "InstantClock", "RealTimeSimulator", "WallClock", "launch"]
 
 _LOOK_S = 0.1
-
-
-def _nothing() -> None:
-    """Ignore a change of nodes."""
 
 
 class Clock(Protocol):
@@ -38,11 +36,9 @@ class WallClock:
     """The monotonic clock of the operating system."""
 
     def now_s(self) -> float:
-        """Return the time in seconds since an arbitrary moment."""
         return time.monotonic()
 
     def wait_until(self, at_s: float) -> None:
-        """Sleep until *at_s*."""
         time.sleep(max(0.0, at_s - time.monotonic()))
 
 
@@ -53,11 +49,9 @@ class InstantClock:
         self._now_s = 0.0
 
     def now_s(self) -> float:
-        """Return the latest time that was waited for."""
         return self._now_s
 
     def wait_until(self, at_s: float) -> None:
-        """Advance the clock to *at_s*."""
         self._now_s = max(self._now_s, at_s)
 
 
@@ -84,7 +78,8 @@ class RealTimeSimulator:
             nodes=told.nodes,
         )
         self._simulator.on_nodes_changed(self._note_nodes)
-        self._changed, self._has_changed = _nothing, False
+        self._changed: Callable[[], None] = lambda: None
+        self._has_changed = False
         self._clock = clock or WallClock()
         self._lock = threading.Lock()
         self._began_s: float | None = None
@@ -202,3 +197,14 @@ class RealTimeSimulator:
     def _wait_until(self, at_s: float) -> None:
         if self._began_s is not None:
             self._clock.wait_until(self._began_s + at_s)
+
+
+def launch(
+    app: App,  # noqa: ARG001 - only the topology is simulated, which `start` receives
+    address: str,  # noqa: ARG001
+    settings: SimulatorSettings | None = None,
+    state: Path | None = None,  # noqa: ARG001 - nothing is kept
+    progress: Progress = lambda _line: None,  # noqa: ARG001 - starting takes no time
+) -> RealTimeSimulator:
+    """Return the engine for `sojourn run --engine simulator`, which is not started yet."""
+    return RealTimeSimulator(settings)

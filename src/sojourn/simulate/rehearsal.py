@@ -118,7 +118,7 @@ class Stage:
         """Return the record of a run of *policy* for the history."""
         first = self.rates.at(0.0)
         return Run(
-            topology=self._scaled(first),
+            topology=self.loaded(first),
             plan=self.plan(first),
             started_at=at,
             every_s=self.every_s,
@@ -128,9 +128,10 @@ class Stage:
         )
 
     def _aimed(self, per_s: float) -> Aim:
-        return aim(self._scaled(per_s), Goal(target=self.target, most=self.most))
+        return aim(self.loaded(per_s), Goal(target=self.target, most=self.most))
 
-    def _scaled(self, per_s: float) -> Topology:
+    def loaded(self, per_s: float) -> Topology:
+        """Return the topology at a load."""
         return self.topology.scaled(max(per_s, 1e-3) / self.topology.arrivals_per_s)
 
 
@@ -197,7 +198,7 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
         each=each,
         nodes=stage.nodes(begun),
     )
-    declared = stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s)
+    declared = stage.loaded(first)
     episodes: list[Episode] = []
     with engine:
         engine.start(declared, begun)
@@ -235,11 +236,7 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
 def _ending(stage: Stage) -> Workload:
     """Return the workload with the rates of the stage, followed by a rate of 0."""
     ended = Rates((*stage.rates.points, (stage.lasts_s, 0.0)))
-    whole = stage.topology.arrivals_per_s
-    return replace(
-        stage.workload,
-        rates={a.name: ended.times(a.per_s / whole) for a in stage.topology.arrivals},
-    )
+    return replace(stage.workload, rates=ended.among(stage.topology.arrivals))
 
 
 def _drained(

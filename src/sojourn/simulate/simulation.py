@@ -6,11 +6,20 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.simulate.changes import pause, resize, with_room
-from sojourn.simulate.kernel import ARRIVE, MORE_ROOM, REACHED, advance
-from sojourn.simulate.layout import TallyIndex
+from sojourn.simulate.construction import build, room_for
+from sojourn.simulate.kernel import (
+    ARRIVE,
+    DONE,
+    EVENTS,
+    MORE_ROOM,
+    REACHED,
+    ROOTS,
+    VISITS,
+    WRITTEN_ROOTS,
+    advance,
+)
 from sojourn.simulate.workload import Workload
-from sojourn.simulate.world import build, room_for
+from sojourn.simulate.world import pause, resize, with_room
 from sojourn.topology import Topology
 
 __all__ = ["COUNTERS", "Simulation"]
@@ -60,17 +69,17 @@ class Simulation:
     @property
     def roots_done(self) -> int:
         """Roots that have completed."""
-        return int(self._world.tally[TallyIndex.DONE])
+        return int(self._world.tally[DONE])
 
     @property
     def roots_entered(self) -> int:
         """Roots that have entered, complete or not."""
-        return self.roots_done + int(self._world.tally[TallyIndex.ROOTS])
+        return self.roots_done + int(self._world.tally[ROOTS])
 
     @property
     def visits(self) -> int:
         """Records that were served, at all operators."""
-        return int(self._world.tally[TallyIndex.VISITS])
+        return int(self._world.tally[VISITS])
 
     def advance(
         self, *, until_s: float = inf, most_roots: int | None = None
@@ -83,8 +92,8 @@ class Simulation:
         most = most_roots if most_roots is not None else np.iinfo(np.int64).max
         while True:
             why = advance(self._world, self._rng, until_s, most, self._room)
-            number = int(self._world.tally[TallyIndex.WRITTEN])
-            self._world.tally[TallyIndex.WRITTEN] = 0
+            number = int(self._world.tally[WRITTEN_ROOTS])
+            self._world.tally[WRITTEN_ROOTS] = 0
             yield self._world.written[:number]
             if why == MORE_ROOM:
                 self._world = with_room(self._world, self._room)
@@ -102,13 +111,13 @@ class Simulation:
     def close(self) -> None:
         """Admit no more records; those in flight continue."""
         world = self._world
-        number = int(world.tally[TallyIndex.EVENTS])
+        number = int(world.tally[EVENTS])
         stays = np.flatnonzero(world.event[:number] & 3 != ARRIVE)
         # a sorted array is a valid heap
         stays = stays[np.argsort(world.event_s[stays], kind="stable")]
         world.event[: len(stays)] = world.event[stays]
         world.event_s[: len(stays)] = world.event_s[stays]
-        world.tally[TallyIndex.EVENTS] = len(stays)
+        world.tally[EVENTS] = len(stays)
 
     def watch(self, *, bin_s: float, bins: int) -> None:
         """Reset the counters of processors, and count arrivals in *bins* of *bin_s* each."""

@@ -1,4 +1,7 @@
-"""The workload of a simulation: distributions of times, changing rates, dispatch and keys."""
+"""The workload of a simulation: distributions of times, changing rates, dispatch and keys.
+
+And the other settings of a simulation beside the topology.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +10,7 @@ from typing import Literal, cast, get_args
 
 from sojourn.errors import BadTarget, BadWorkload
 from sojourn.measure.duration import read_duration_s
+from sojourn.simulate.nodes import NodeSettings
 from sojourn.text import shown
 from sojourn.topology import Arrival, Topology
 
@@ -18,6 +22,7 @@ __all__ = [
     "Rates",
     "Service",
     "ServiceShape",
+    "SimulatorSettings",
     "Workload",
 ]
 
@@ -228,6 +233,21 @@ class Workload:
                     raise BadWorkload(
                         f"there is no {what} {shown(name)}; write one of {known_are}"
                     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatorSettings:
+    """Settings of the simulator in addition to the topology."""
+
+    workload: Workload = field(default_factory=Workload)
+    seed: int = 1
+    """Seed of all random draws."""
+    pause_s: float = 0.0
+    """Pause of each operator that a plan changes."""
+    sample_every: int = 1
+    """One record in this many is timed."""
+    nodes: NodeSettings | None = None
+    """Nodes that plans can request and release; None simulates a single machine."""
 
 
 def _known(what: str, value: str, choices: tuple[str, ...]) -> None:
