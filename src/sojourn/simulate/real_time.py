@@ -87,17 +87,14 @@ class RealTimeSimulator:
 
     @property
     def now_s(self) -> float:
-        """The time since the start; 0 before it."""
         return 0.0 if self._began_s is None else self._clock.now_s() - self._began_s
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The simulated nodes, or the single machine."""
         return self._simulator.nodes
 
     @property
     def plan(self) -> Plan:
-        """The plan that was applied last, at first that of the start."""
         return self._simulator.plan
 
     def start(self, topology: Topology, plan: Plan) -> None:
@@ -107,7 +104,6 @@ class RealTimeSimulator:
         self._began_s = self._clock.now_s()
 
     def observe(self, until_s: float) -> Pull:
-        """Wait until *until_s*, and return all counters since the last observation."""
         if self._began_s is not None and not until_s > self.now_s:
             raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, the current time")
         with self._lock:
@@ -130,7 +126,6 @@ class RealTimeSimulator:
             return self._simulator.apply(plan)
 
     def stop(self) -> None:
-        """Stop the simulation and drop its state."""
         with self._lock:
             self._simulator.stop()
             self._began_s = None
@@ -142,7 +137,6 @@ class RealTimeSimulator:
         self.stop()
 
     def drain(self, progress: Progress) -> None:
-        """Admit no more records, and wait until all roots in flight are complete."""
         with self._lock:
             self._simulator.advance(self.now_s)
             self._simulator.close()
@@ -166,7 +160,6 @@ class RealTimeSimulator:
         return Health(running=running, node_s=node_s, node_costs=costs)
 
     def node_needs(self) -> NodeNeeds:
-        """Return the requirements of the simulator on nodes."""
         return self._simulator.node_needs()
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:

@@ -63,12 +63,10 @@ class Simulation:
 
     @property
     def now_s(self) -> float:
-        """The simulated time."""
         return float(self._world.clock_s[0])
 
     @property
     def roots_done(self) -> int:
-        """Roots that have completed."""
         return int(self._world.tally[DONE])
 
     @property
@@ -139,7 +137,6 @@ class Simulation:
         return self._world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
 
     def waiting(self, name: str) -> int:
-        """Return the number of waiting records at an operator."""
         hot = int(self._world.operators[self._index[name]]["hot_length"])
         return hot + int(self.processors(name)["length"].sum())
 

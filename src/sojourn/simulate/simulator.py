@@ -68,7 +68,6 @@ class Simulator:
 
     @property
     def now_s(self) -> float:
-        """The simulated time."""
         return 0.0 if self._run is None else self._run.now_s
 
     @property
@@ -80,11 +79,9 @@ class Simulator:
 
     @property
     def plan(self) -> Plan:
-        """The plan that was applied last, at first that of the start."""
         return self._plan
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Start the simulation at time 0."""
         if self._run is not None:
             raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
@@ -102,7 +99,6 @@ class Simulator:
             self._nodes.request(plan.nodes, 0.0)
 
     def observe(self, until_s: float) -> Pull:
-        """Simulate until *until_s*, and return all counters since the last observation."""
         self.look_until(until_s)
         return self.pull()
 
@@ -172,7 +168,6 @@ class Simulator:
         self._running().close()
 
     def node_needs(self) -> NodeNeeds:
-        """Return the default requirements: one node is enough, all operators run on nodes."""
         return NodeNeeds()
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
@@ -181,7 +176,6 @@ class Simulator:
 
     @property
     def has_nodes(self) -> bool:
-        """Whether nodes can be added and removed."""
         return self._nodes is not None
 
     @property
@@ -196,7 +190,6 @@ class Simulator:
 
     @property
     def node_costs(self) -> NodeCosts:
-        """The measured times to add and to remove nodes."""
         return NodeCosts() if self._nodes is None else self._nodes.costs
 
     def running(self) -> dict[str, int]:
@@ -211,7 +204,6 @@ class Simulator:
         return run.roots_entered - run.roots_done
 
     def stop(self) -> None:
-        """Stop the simulation and drop its state."""
         self._run = self._nodes = None
 
     def __enter__(self) -> Self:

@@ -9,7 +9,7 @@ from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
 from sojourn.spark.driver.busy_cores import CpuUsage
-from sojourn.spark.driver.kafka.append_times import AppendTimes, place_of
+from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.reading import Reading
 from sojourn.spark.wire.counters import (
@@ -20,6 +20,7 @@ from sojourn.spark.wire.counters import (
     PartTally,
     Trace,
 )
+from sojourn.spark.wire.headers import place_of
 
 __all__ = ["Pulls"]
 
@@ -35,7 +36,7 @@ class Pulls:
     """The counters of an application between one look and the next."""
 
     layout: Layout
-    offsets: AppendTimes
+    offsets: Offsets
     positions: dict[str, dict[str, dict[int, int]]]
     """The offset that each query reads next, by topic and partition."""
     outputs: dict[str, dict[str, dict[int, int]]]

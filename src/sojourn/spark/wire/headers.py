@@ -39,6 +39,7 @@ __all__ = [
     "is_retry",
     "lineage_of",
     "marked",
+    "place_of",
     "root_of",
 ]
 
@@ -183,6 +184,20 @@ def marked(topic: str, mark: str) -> str:
     ('lines@Xk3f9a2B-5f0c9e1a', 'lines')
     """
     return f"{topic}@{mark}" if mark else topic
+
+
+def place_of(root: str) -> tuple[str, int, int] | None:
+    """Return topic, partition and offset from the id of a root; None if it has another form.
+
+    The topic may carry a mark (`marked`), which is dropped.
+
+    >>> place_of("orders@Xk3f9a2B-5f0c9e1a/3/1207"), place_of("an id of its own")
+    (('orders', 3, 1207), None)
+    """
+    parts = root.rsplit("/", 2)
+    if len(parts) != 3 or not (parts[1].isdecimal() and parts[2].isdecimal()):
+        return None
+    return parts[0].partition("@")[0], int(parts[1]), int(parts[2])
 
 
 def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:

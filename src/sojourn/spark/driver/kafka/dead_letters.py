@@ -7,6 +7,7 @@ partition. The marker is retained as long as the letter, so every reader sees th
 import re
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -117,26 +118,24 @@ class DeadLetters:
         ]
 
     def _messages(self, since_s: float | None) -> Iterator[Message]:
-        topic = reader(self.clients)
         try:
-            # `left`: partitions of which the end has not been reached
-            left = self._begun_in_time(topic, since_s)
-            while left:
-                message = topic.poll(_ANSWER_S)
-                if message is None:
-                    raise EngineError(
-                        f"{self.topic}: no answer from Kafka within {_ANSWER_S:g} s"
-                    )
-                if (error := message.error()) is None:
-                    yield message
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-                    left.discard(cast("int", message.partition()))
-                else:
-                    raise EngineError(f"{self.topic}: {error}")
+            with closing(reader(self.clients)) as topic:
+                # `left`: partitions of which the end has not been reached
+                left = self._begun_in_time(topic, since_s)
+                while left:
+                    message = topic.poll(_ANSWER_S)
+                    if message is None:
+                        raise EngineError(
+                            f"{self.topic}: no answer from Kafka within {_ANSWER_S:g} s"
+                        )
+                    if (error := message.error()) is None:
+                        yield message
+                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                        left.discard(cast("int", message.partition()))
+                    else:
+                        raise EngineError(f"{self.topic}: {error}")
         except KafkaException as error:
             raise unreachable(error) from error
-        finally:
-            topic.close()
 
     def _begun_in_time(self, topic: Consumer, since_s: float | None) -> set[int]:
         """Assign partitions; retry while one has no leader, as in a new topic."""

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
 from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.driver.kafka.lost_records import LostRecords, lost_records
+from sojourn.spark.driver.kafka.deleted_records import LostRecords, lost_records
 from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.native import NativeQuery, native_frame, start_misfits, start_native

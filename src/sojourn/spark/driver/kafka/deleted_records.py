@@ -1,22 +1,25 @@
-"""Deletion of records that all readers have committed, so that topics do not grow forever.
+"""Records that are deleted from Kafka: what all readers have committed, and what was lost.
 
 Topics that Sojourn creates have unlimited retention, because an application may be stopped for
 any time. In two kinds of them, records are useless once all readers have committed them: topics
-of retries, and topics between native and other operators. Sources, sinks and durable streams,
-which others may read, and topics that Sojourn did not create, are never trimmed.
+of retries, and topics between native and other operators. They are trimmed, so that they do not
+grow forever. Sources, sinks and durable streams, which others may read, and topics that Sojourn
+did not create, are never trimmed; there, Kafka's retention may delete records before an
+application has read them.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Self
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from sojourn.errors import SojournError
+from sojourn.errors import BadInput, SojournError
 
-__all__ = ["Trimming", "read_by_all"]
+__all__ = ["LostRecords", "Trimming", "lost_records", "read_by_all", "refuse_lost", "told_lost"]
 
 _ANSWER_S = 10.0
 
@@ -86,3 +89,50 @@ class Trimming:
         while not self._ended.wait(self._every_s):
             with suppress(SojournError, KafkaException, OSError, ValueError, TimeoutError):
                 self.trim()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LostRecords:
+    """The lost offsets of a partition: from *first* to *end*, exclusive."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}] offsets {self.first} to {self.end - 1}"
+
+
+def lost_records(positions: Iterable[Positions], earliest: Positions) -> list[LostRecords]:
+    """Return the gaps between the offsets at which queries resume and the *earliest* in Kafka.
+
+    >>> lost_records([{"orders": {0: 7, 1: 9}}], {"orders": {0: 9, 1: 9}})
+    [LostRecords(topic='orders', partition=0, first=7, end=9)]
+    """
+    return sorted(
+        LostRecords(topic, partition, offset, end)
+        for topic, partitions in read_by_all(positions).items()
+        for partition, offset in partitions.items()
+        if offset < (end := earliest.get(topic, {}).get(partition, 0))
+    )
+
+
+def refuse_lost(lost: Sequence[LostRecords]) -> None:
+    """Raise `BadInput` if anything is lost."""
+    if lost:
+        raise BadInput(
+            f"Kafka deleted {told_lost(lost)} before the application read them; start with "
+            "--skip-lost to skip them and keep all states, and increase the retention of the "
+            "topics"
+        )
+
+
+def told_lost(lost: Sequence[LostRecords]) -> str:
+    """Return the number of lost records and their offsets, for a message.
+
+    >>> told_lost([LostRecords("orders", 0, 7, 9)])
+    '2 records (orders[0] offsets 7 to 8)'
+    """
+    number = sum(each.end - each.first for each in lost)
+    return f"{number} records ({', '.join(map(str, lost))})"
