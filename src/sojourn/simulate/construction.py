@@ -7,25 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import BadWorkload
-from sojourn.simulate import draws
+from sojourn.simulate import draws, world
 from sojourn.simulate.kernel import ARRIVE
 from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
-from sojourn.simulate.world import (
-    ENTRY,
-    KEY,
-    OPERATOR,
-    RATE,
-    RECORD,
-    ROOT,
-    SLOT,
-    STREAM,
-    TARGET,
-    WRITTEN_ROOT,
-    World,
-    resize,
-    scheduled,
-    with_room,
-)
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad
 
@@ -54,7 +38,7 @@ def build(
     *,
     sample_every: int,
     buffer: int,
-) -> World:
+) -> world.World:
     """Return the world at time 0, with the first arrivals scheduled.
 
     Raise `BadWorkload` if it is too large, or a distribution does not suit an operator.
@@ -66,7 +50,7 @@ def build(
             f"the limit is {_MOST_PROCESSORS}"
         )
     index = {name: i for i, name in enumerate(topology.operator)}
-    operators = np.zeros(len(index), OPERATOR)
+    operators = np.zeros(len(index), world.OPERATOR)
     targets, keys = list[tuple[float, int]](), list[NDArray[np.void]]()
     samples_s, first_slot = list[float](), 0
     for operator, row in zip(topology.operators, operators, strict=True):
@@ -89,35 +73,35 @@ def build(
     streams, entries, rates = _streams(topology, workload, index)
     room = room_for(topology, workload)
     # the arrays of records, roots and events are allocated by `with_room` below
-    world = World(
+    built = world.World(
         clock_s=np.zeros(1),
         tally=np.zeros(8, np.int64),
         event_s=np.zeros(0),
         event=np.zeros(0, np.int64),
-        records=np.zeros(0, RECORD),
-        roots=np.zeros(0, ROOT),
+        records=np.zeros(0, world.RECORD),
+        roots=np.zeros(0, world.ROOT),
         operators=operators,
-        slots=np.zeros(first_slot, SLOT),
-        targets=np.array(targets or [(0.0, 0)], TARGET),
+        slots=np.zeros(first_slot, world.SLOT),
+        targets=np.array(targets or [(0.0, 0)], world.TARGET),
         streams=streams,
-        entries=np.array(entries, ENTRY),
-        rates=np.array(rates, RATE),
-        keys=np.concatenate(keys) if keys else np.zeros(1, KEY),
+        entries=np.array(entries, world.ENTRY),
+        rates=np.array(rates, world.RATE),
+        keys=np.concatenate(keys) if keys else np.zeros(1, world.KEY),
         samples_s=np.array(samples_s or [0.0]),
         arrived=np.zeros((len(index), 1), np.int64),
         window=np.array([0.0, 1.0]),
-        written=np.zeros(buffer, WRITTEN_ROOT),
+        written=np.zeros(buffer, world.WRITTEN_ROOT),
         children=np.zeros(room, np.int64),
         sample_every=np.array([sample_every]),
     )
-    world = with_room(world, max(room, _START))
+    built = world.with_room(built, max(room, _START))
     for i in range(len(index)):
-        world = resize(world, i, int(operators[i]["slots"]))
+        built = world.resize(built, i, int(operators[i]["slots"]))
     for i, stream in enumerate(streams):
-        first_s = draws.next_arrival_s(stream, world.rates, rng)
+        first_s = draws.next_arrival_s(stream, built.rates, rng)
         if first_s < np.inf:
-            world = scheduled(world, first_s, 4 * i + ARRIVE)
-    return world
+            built = world.scheduled(built, first_s, 4 * i + ARRIVE)
+    return built
 
 
 def _number(choice: str) -> int:
@@ -159,7 +143,7 @@ def _serve(
 def _streams(
     topology: Topology, workload: Workload, index: Mapping[str, int]
 ) -> tuple[NDArray[np.void], list[tuple[float, int]], list[tuple[float, float]]]:
-    streams = np.zeros(len(topology.arrivals), STREAM)
+    streams = np.zeros(len(topology.arrivals), world.STREAM)
     entries, rates = list[tuple[float, int]](), list[tuple[float, float]]()
     for arrival, row in zip(topology.arrivals, streams, strict=True):
         gaps = workload.gaps.get(arrival.name, Gaps())
@@ -185,7 +169,7 @@ def _streams(
 
 def _alias(keys: Keys) -> NDArray[np.void]:
     """Return Walker's alias table, from which a key is drawn in constant time."""
-    table = np.zeros(keys.number, KEY)
+    table = np.zeros(keys.number, world.KEY)
     scaled = [weight * keys.number for weight in keys.weights]
     small = [i for i, weight in enumerate(scaled) if weight < 1]
     large = [i for i, weight in enumerate(scaled) if weight >= 1]

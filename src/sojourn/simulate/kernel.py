@@ -22,20 +22,7 @@ from sojourn.simulate.draws import (
     service_s,
 )
 
-__all__ = [
-    "ARRIVE",
-    "DONE",
-    "EVENTS",
-    "MORE_ROOM",
-    "REACHED",
-    "RECORDS",
-    "ROOTS",
-    "VISITS",
-    "WAKE",
-    "WRITTEN_ROOTS",
-    "advance",
-    "push",
-]
+__all__ = ["advance", "push"]
 
 # Kinds of events. An event is encoded as four times an index, plus its kind. The index is that
 # of a stream (ARRIVE), a record (DELIVER, FINISH) or an operator (WAKE).

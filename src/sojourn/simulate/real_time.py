@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from sojourn.app.application import App
 from sojourn.decide.plan import Node, Plan
@@ -15,25 +15,13 @@ from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import SimulatorSettings
 from sojourn.topology import Topology
 
-__all__ = ["Clock", "InstantClock", "RealTimeSimulator", "WallClock", "launch"]
+__all__ = ["InstantClock", "RealTimeSimulator", "WallClock", "launch"]
 
 _LOOK_S = 0.1
 
 
-class Clock(Protocol):
-    """A monotonic clock with a wait."""
-
-    def now_s(self) -> float:
-        """Return the time in seconds since an arbitrary moment."""
-        ...
-
-    def wait_until(self, at_s: float) -> None:
-        """Block until the time is *at_s* or later."""
-        ...
-
-
 class WallClock:
-    """The monotonic clock of the operating system."""
+    """The monotonic clock of the operating system, with a wait."""
 
     def now_s(self) -> float:
         return time.monotonic()
@@ -67,7 +55,7 @@ class RealTimeSimulator:
         self,
         settings: SimulatorSettings | None = None,
         *,
-        clock: Clock | None = None,
+        clock: WallClock | InstantClock | None = None,
     ) -> None:
         told = settings or SimulatorSettings()
         self._simulator = Simulator(

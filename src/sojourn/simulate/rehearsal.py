@@ -7,7 +7,7 @@ window in which it was born, however late it completes.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import nan
 
 import numpy as np
@@ -203,31 +203,25 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
     with engine:
         engine.start(declared, begun)
         known = Knowledge(topology=declared, plan=engine.plan, midnight_s=stage.midnight_s)
-        mode = ACTIVE if active else PASSIVE
         loop = Loop(
             engine,
             declared,
             policy,
             every_s=stage.every_s,
-            mode=mode,
+            mode=ACTIVE if active else PASSIVE,
             knowledge=known,
             placer=stage.placer,
             bounds=stage.bounds,
         )
-        for episode in loop.follow_nodes():  # the first plan does not assign nodes
-            episodes.append(episode)
-            turn(episode)
-        for episode in loop.run(stage.lasts_s):
+        # the first plan does not assign nodes
+        for episode in chain(loop.follow_nodes(), loop.run(stage.lasts_s)):
             episodes.append(episode)
             turn(episode)
         node_s = engine.node_s
         unfinished = _drained(engine, stage, sum(len(part) for part in births), episodes)
     windows_s = _windows_s(stage, np.concatenate(births), np.concatenate(times))
     return Rehearsal(
-        score=replace(
-            _score(stage, seed, episodes, windows_s, unfinished),
-            node_hours=None if node_s is None else node_s / _HOUR_S,
-        ),
+        score=_score(stage, seed, episodes, windows_s, unfinished, node_s),
         episodes=episodes,
         windows_s=windows_s,
     )
@@ -286,6 +280,7 @@ def _score(
     episodes: Sequence[Episode],
     windows_s: NDArray[np.float64],
     unfinished: int,
+    node_s: float | None,
 ) -> Score:
     told = windows_s[~np.isnan(windows_s)]
     held = sum(e.decision.before.processors for e in episodes if e.looked)
@@ -296,4 +291,5 @@ def _score(
         changes=sum(e.cost is not None and bool(e.cost.changed) for e in episodes),
         worst_s=float(told.max()) if len(told) else nan,
         unfinished=unfinished,
+        node_hours=None if node_s is None else node_s / _HOUR_S,
     )

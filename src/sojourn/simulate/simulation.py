@@ -6,18 +6,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.simulate import kernel
 from sojourn.simulate.construction import build, room_for
-from sojourn.simulate.kernel import (
-    ARRIVE,
-    DONE,
-    EVENTS,
-    MORE_ROOM,
-    REACHED,
-    ROOTS,
-    VISITS,
-    WRITTEN_ROOTS,
-    advance,
-)
 from sojourn.simulate.workload import Workload
 from sojourn.simulate.world import pause, resize, with_room
 from sojourn.topology import Topology
@@ -67,17 +57,17 @@ class Simulation:
 
     @property
     def roots_done(self) -> int:
-        return int(self._world.tally[DONE])
+        return int(self._world.tally[kernel.DONE])
 
     @property
     def roots_entered(self) -> int:
         """Roots that have entered, complete or not."""
-        return self.roots_done + int(self._world.tally[ROOTS])
+        return self.roots_done + int(self._world.tally[kernel.ROOTS])
 
     @property
     def visits(self) -> int:
         """Records that were served, at all operators."""
-        return int(self._world.tally[VISITS])
+        return int(self._world.tally[kernel.VISITS])
 
     def advance(
         self, *, until_s: float = inf, most_roots: int | None = None
@@ -89,13 +79,13 @@ class Simulation:
         """
         most = most_roots if most_roots is not None else np.iinfo(np.int64).max
         while True:
-            why = advance(self._world, self._rng, until_s, most, self._room)
-            number = int(self._world.tally[WRITTEN_ROOTS])
-            self._world.tally[WRITTEN_ROOTS] = 0
+            why = kernel.advance(self._world, self._rng, until_s, most, self._room)
+            number = int(self._world.tally[kernel.WRITTEN_ROOTS])
+            self._world.tally[kernel.WRITTEN_ROOTS] = 0
             yield self._world.written[:number]
-            if why == MORE_ROOM:
+            if why == kernel.MORE_ROOM:
                 self._world = with_room(self._world, self._room)
-            elif why == REACHED or self.roots_done >= most:
+            elif why == kernel.REACHED or self.roots_done >= most:
                 return
 
     def resize(self, allocation: Mapping[str, int], *, pause_s: float = 0.0) -> None:
@@ -109,13 +99,13 @@ class Simulation:
     def close(self) -> None:
         """Admit no more records; those in flight continue."""
         world = self._world
-        number = int(world.tally[EVENTS])
-        stays = np.flatnonzero(world.event[:number] & 3 != ARRIVE)
+        number = int(world.tally[kernel.EVENTS])
+        stays = np.flatnonzero(world.event[:number] & 3 != kernel.ARRIVE)
         # a sorted array is a valid heap
         stays = stays[np.argsort(world.event_s[stays], kind="stable")]
         world.event[: len(stays)] = world.event[stays]
         world.event_s[: len(stays)] = world.event_s[stays]
-        world.tally[EVENTS] = len(stays)
+        world.tally[kernel.EVENTS] = len(stays)
 
     def watch(self, *, bin_s: float, bins: int) -> None:
         """Reset the counters of processors, and count arrivals in *bins* of *bin_s* each."""

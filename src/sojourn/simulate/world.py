@@ -11,23 +11,7 @@ from numpy.typing import NDArray
 from sojourn.simulate import draws
 from sojourn.simulate.kernel import EVENTS, RECORDS, ROOTS, WAKE, push
 
-__all__ = [
-    "ENTRY",
-    "KEY",
-    "OPERATOR",
-    "RATE",
-    "RECORD",
-    "ROOT",
-    "SLOT",
-    "STREAM",
-    "TARGET",
-    "WRITTEN_ROOT",
-    "World",
-    "pause",
-    "resize",
-    "scheduled",
-    "with_room",
-]
+__all__ = ["World", "pause", "resize", "scheduled", "with_room"]
 
 T = TypeVar("T", bound=np.generic)
 

@@ -173,24 +173,22 @@ def footprint_bytes(
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb") as answer:
         try:
-            process = subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
+            done = subprocess.run(  # noqa: S603 - no shell, and our own arguments
                 [sys.executable, "-c", _FOOTPRINT, str(theirs), address, *modules],
                 pass_fds=(theirs,),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # modules may print
                 stderr=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": import_path()},
+                timeout=patience_s,
+                check=False,
             )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"importing took more than {patience_s:g} s") from error
         finally:
             os.close(theirs)
-        try:
-            _, said = process.communicate(timeout=patience_s)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            process.communicate()
-            raise EngineError(f"importing took more than {patience_s:g} s") from error
         found = answer.read()
-    if process.returncode or not found.isdigit():
-        last = said.decode(errors="replace").strip().rpartition("\n")[2]
-        raise EngineError(last or f"the process ended with status {process.returncode}")
+    if done.returncode or not found.isdigit():
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise EngineError(last or f"the process ended with status {done.returncode}")
     return int(found)
