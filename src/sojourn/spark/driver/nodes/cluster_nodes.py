@@ -27,7 +27,6 @@ from sojourn.spark.driver.nodes.negotiator import (
 )
 from sojourn.spark.driver.nodes.node_health import (
     NodeWarnings,
-    measured,
     node_health,
     node_order,
 )
@@ -141,20 +140,18 @@ class ClusterNodes:
         self,
         placed: Placement,
         memory: Mapping[str, Mapping[str, int]],
-        hosts: Sequence[Mapping[str, NodeState]] = (),
-        cores: Mapping[str, NodeReport] | None = None,
+        hosts: Sequence[Mapping[str, NodeState]],
+        cores: Mapping[str, NodeReport],
     ) -> tuple[NodeHealth, ...]:
-        """Return the health of nodes, with warnings.
-
-        Processors are *placed* on nodes and use *memory* there, in bytes; both are by operator
-        and node. *hosts* are the measurements of each host, *cores* the busy cores of nodes.
-        """
+        """Return the health of nodes (`node_health`, with these arguments), with warnings."""
         there = self._controller.told_nodes()
         names = {node_name(each.id) for each in self._agents.registered} | there.keys()
         seen = self._seen | there
         self._seen = {name: node for name, node in seen.items() if name in names}
-        nodes = node_health(there, self._seen, self.failures, placed, memory)
-        return self._warnings.added(measured(nodes, hosts, cores or {}))
+        nodes = node_health(
+            there, self._seen, self.failures, placed, memory, hosts=hosts, cores=cores
+        )
+        return self._warnings.added(nodes)
 
     def check_kafka(self) -> None:
         """Make nodes check their connection to Kafka, at most once in five seconds."""
