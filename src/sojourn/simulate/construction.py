@@ -13,8 +13,6 @@ from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad
 
-__all__ = ["build", "room_for"]
-
 # Initial room for records, roots and events; arrays grow with the records in flight.
 _START = 512
 # A processor takes about a hundred bytes.

@@ -22,8 +22,6 @@ from sojourn.simulate.draws import (
     service_s,
 )
 
-__all__ = ["advance", "push"]
-
 # Kinds of events. An event is encoded as four times an index, plus its kind. The index is that
 # of a stream (ARRIVE), a record (DELIVER, FINISH) or an operator (WAKE).
 ARRIVE, DELIVER, FINISH, WAKE = range(4)

@@ -7,8 +7,6 @@ from sojourn.decide.plan import Node, NodePlan
 from sojourn.errors import BadWorkload
 from sojourn.measure.node_costs import NodeCosts, NodeMoves, NodeTime
 
-__all__ = ["NodeSettings", "SimulatedNodes"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:

@@ -15,8 +15,6 @@ from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import SimulatorSettings
 from sojourn.topology import Topology
 
-__all__ = ["InstantClock", "RealTimeSimulator", "WallClock", "launch"]
-
 _LOOK_S = 0.1
 
 

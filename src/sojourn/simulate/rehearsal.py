@@ -30,8 +30,6 @@ from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology import Topology
 
-__all__ = ["Rehearsal", "Score", "Stage", "rehearse"]
-
 # Records in flight at the end of the load are simulated until this multiple of its duration.
 _MOST_DRAINING = 2.0
 # Results are kept for each window; a larger number is due to a wrong unit.

@@ -12,8 +12,6 @@ from sojourn.simulate.workload import Workload
 from sojourn.simulate.world import pause, resize, with_room
 from sojourn.topology import Topology
 
-__all__ = ["COUNTERS", "Simulation"]
-
 COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss")
 """The counters of processors."""
 

@@ -22,8 +22,6 @@ from sojourn.simulate.simulation import COUNTERS, Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
-__all__ = ["Simulator"]
-
 # Prevents an additional bin due to rounding.
 _ROUNDING = 1e-9
 

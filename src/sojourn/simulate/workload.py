@@ -14,18 +14,6 @@ from sojourn.simulate.nodes import NodeSettings
 from sojourn.text import shown
 from sojourn.topology import Arrival, Topology
 
-__all__ = [
-    "Dispatching",
-    "GapShape",
-    "Gaps",
-    "Keys",
-    "Rates",
-    "Service",
-    "ServiceShape",
-    "SimulatorSettings",
-    "Workload",
-]
-
 ServiceShape = Literal[
     "auto", "exponential", "constant", "gamma", "lognormal", "hyperexponential", "measured"
 ]

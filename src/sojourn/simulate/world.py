@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from sojourn.simulate import draws
 from sojourn.simulate.kernel import EVENTS, RECORDS, ROOTS, WAKE, push
 
-__all__ = ["World", "pause", "resize", "scheduled", "with_room"]
-
 T = TypeVar("T", bound=np.generic)
 
 

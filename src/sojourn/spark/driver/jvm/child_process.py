@@ -10,8 +10,6 @@ from pathlib import Path
 from sojourn.app.loading import import_path
 from sojourn.files.private_files import append_to
 
-__all__ = ["ChildProcess"]
-
 _WATCHDOG = Path(__file__).with_name("watchdog.py")
 # Time that a watchdog needs in addition to the grace of its command.
 _SLACK_S = 5.0

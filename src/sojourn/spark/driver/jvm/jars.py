@@ -22,8 +22,6 @@ from typing import TextIO
 from sojourn.errors import BadFile, EngineError, JarsMissing, SojournError
 from sojourn.spark.driver.jvm.java import find_java
 
-__all__ = ["Jars", "jars_folder", "main", "resolve_jars"]
-
 # A release of Spark may be published before its connector. These revisions are known to work
 # with a newer Spark; the token provider of the same revision is not published.
 _NEXT_BEST = {"connector": "4.2.0", "token_provider": "4.1.0-preview1"}

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from sojourn.errors import NoJava
 
-__all__ = ["LEAST_JAVA", "find_java"]
-
 LEAST_JAVA = 17
 """The oldest version that Spark 4 supports."""
 

@@ -25,8 +25,6 @@ from sojourn.spark.driver.kafka.folder import Credentials, Folder, new_cluster
 from sojourn.spark.driver.kafka.ports import HOST, answers, free_ports
 from sojourn.spark.driver.kafka.topics import make_topics
 
-__all__ = ["Broker"]
-
 # Another process may take a free port in the second or two before Java binds it.
 _ATTEMPTS = 5
 _TAKEN = "Address already in use"

@@ -29,8 +29,6 @@ from sojourn.spark.driver.kafka.topics import (
     partitions_led,
 )
 
-__all__ = ["Cluster"]
-
 _PLAIN = "PLAINTEXT"
 _ANSWER_S = 10.0
 # Retention must not delete what one operator has committed and the next has not read, even if

@@ -25,8 +25,6 @@ from sojourn.spark.wire.dead_letter import (
 )
 from sojourn.spark.wire.headers import ERROR, Header
 
-__all__ = ["RETRIED", "DeadLetter", "DeadLetters", "headers_of", "reader", "unreachable"]
-
 RETRIED = "sojourn-retried"
 """Header of a marker message: the partition and offset of a letter that was retried."""
 

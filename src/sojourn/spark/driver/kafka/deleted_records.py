@@ -19,8 +19,6 @@ from confluent_kafka.admin import AdminClient
 
 from sojourn.errors import BadInput, SojournError
 
-__all__ = ["LostRecords", "Trimming", "lost_records", "read_by_all", "refuse_lost", "told_lost"]
-
 _ANSWER_S = 10.0
 
 Positions = Mapping[str, Mapping[int, int]]

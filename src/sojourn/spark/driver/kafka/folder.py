@@ -15,8 +15,6 @@ from sojourn.files.private_files import FOLDER_MODE, make_folder, write_new
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.ports import HOST
 
-__all__ = ["Credentials", "Folder", "new_cluster"]
-
 _LOG_LINES = 8
 _OWN = {"broker.log", "client.json", "client.properties", "data", "server.properties"}
 # Relative to the folder: Kafka would misread a path with a comma or with non-Latin characters.

@@ -28,8 +28,6 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from sojourn.errors import BrokerAway, EngineError
 
-__all__ = ["Offsets", "Standing"]
-
 Standing: TypeAlias = Literal["well", "shaky", "away"]
 """Health of the brokers.
 

@@ -35,8 +35,6 @@ from sojourn.spark.wire.headers import (
     addressee,
 )
 
-__all__ = ["retry_letters"]
-
 _ANSWER_S, _WRITTEN_S = 10.0, 60.0
 # Letters that are retried before their markers are written. If writing the markers fails, the
 # letters stay in the list, and may be retried twice.

@@ -12,14 +12,6 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from sojourn.errors import BadInput, BrokerFailed
 
-__all__ = [
-    "await_leaders",
-    "check_topic",
-    "creating_topics",
-    "make_topics",
-    "partitions_led",
-]
-
 _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 # Far more than any topic needs: a larger number is a typing error.
 _MOST_PARTITIONS = 10_000

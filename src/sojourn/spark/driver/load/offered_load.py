@@ -15,19 +15,6 @@ from sojourn.errors import BadApplication, BadWorkload, SojournError
 from sojourn.spark.driver.kafka.topics import check_topic
 from sojourn.spark.wire.headers import BLOB
 
-__all__ = [
-    "Gaps",
-    "Load",
-    "LoadReport",
-    "Message",
-    "Source",
-    "arrivals_s",
-    "drawn_gaps",
-    "load_sources",
-    "messages",
-    "payload",
-]
-
 Gaps = Literal["poisson", "constant", "uniform"] | float
 """Distribution of the gaps between arrivals; `uniform` is 0 to 2 times the mean.
 

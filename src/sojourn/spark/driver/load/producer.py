@@ -18,8 +18,6 @@ from sojourn.spark.driver.jvm.child_process import ChildProcess
 from sojourn.spark.driver.load.offered_load import Load, LoadReport
 from sojourn.spark.driver.load.sender import Sender
 
-__all__ = ["LoadProcess", "main"]
-
 # More than `Sender` waits for the last acknowledgements.
 _GRACE_S = 10.0
 _LAST_LINES = 10

@@ -21,8 +21,6 @@ from sojourn.spark.driver.load.offered_load import (
     payload,
 )
 
-__all__ = ["Sender"]
-
 _KAFKA = {
     "linger.ms": 0,
     "sticky.partitioning.linger.ms": 0,  # a random partition for each record

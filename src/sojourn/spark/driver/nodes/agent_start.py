@@ -37,8 +37,6 @@ from sojourn.errors import EngineError
 from sojourn.spark.agent.agent import OWN_LOG
 from sojourn.spark.driver.nodes.executors import Executor, executor_process, on_executor
 
-__all__ = ["AgentCommand", "Start", "agent_starts", "start_agent"]
-
 Start: TypeAlias = Callable[[Executor, threading.Event], None]
 """Starts the agent of an executor; gives up when the event is set."""
 

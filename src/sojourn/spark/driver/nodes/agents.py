@@ -11,8 +11,6 @@ from sojourn.errors import EngineError
 from sojourn.spark.driver.nodes.agent_start import Start
 from sojourn.spark.driver.nodes.executors import Executor
 
-__all__ = ["Agents", "pause_s"]
-
 _LOOK_S = 0.5
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0

@@ -33,8 +33,6 @@ from sojourn.spark.driver.nodes.node_health import (
 from sojourn.spark.driver.state.shared_folder import SharedFolder
 from sojourn.spark.wire.counters import NodeState
 
-__all__ = ["ClusterNodes"]
-
 _LOOK_S, _REQUEST_S = 0.05, 0.25
 # An agent that has lost its connection reconnects in less; after that it must have ended.
 _AWAY_S = 3.0

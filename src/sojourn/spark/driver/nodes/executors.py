@@ -16,15 +16,6 @@ from pyspark.sql import SparkSession
 
 from sojourn.errors import EngineError
 
-__all__ = [
-    "Executor",
-    "ExecutorProcess",
-    "executor_process",
-    "executors",
-    "on_executor",
-    "python_error",
-]
-
 T = TypeVar("T")
 
 _LOOK_S = 0.05

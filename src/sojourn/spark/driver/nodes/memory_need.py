@@ -14,16 +14,6 @@ from sojourn.errors import BadInput, EngineError
 from sojourn.spark.driver.layout import Layout
 from sojourn.text import shown
 
-__all__ = [
-    "MemoryNeed",
-    "executor_warning",
-    "footprint_bytes",
-    "memory_warning",
-    "overhead_mib",
-    "read_mib",
-    "spark_overhead_mib",
-]
-
 _OVERHEAD = "spark.executor.memoryOverhead"
 _MEMORY = "spark.executor.memory"
 _MIB = 1 << 20

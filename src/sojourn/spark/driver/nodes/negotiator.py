@@ -18,8 +18,6 @@ from sojourn.measure.node_costs import NodeMoves
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.nodes.executors import executors
 
-__all__ = ["RequestedNodes", "SparkNegotiator", "remove_executor"]
-
 _DECOMMISSIONING = "spark.decommission.enabled"
 _WHY = "its agent does not answer"
 

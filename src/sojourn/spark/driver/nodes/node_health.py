@@ -10,13 +10,6 @@ from sojourn.measure.report import NodeReport
 from sojourn.spark.wire.controller import NodeIs
 from sojourn.spark.wire.counters import NodeState
 
-__all__ = [
-    "NodeWarnings",
-    "node_health",
-    "node_notices",
-    "node_order",
-]
-
 _NOT_THERE = (
     "the connection to its agent is lost; the agent is restarted while its executor runs"
 )
