@@ -12,7 +12,6 @@ NOBODY = -1
 
 @njit(cache=True)
 def service_s(operator, samples_s, rng):
-    """Return the service time of one record."""
     if operator.service == EXPONENTIAL:
         return operator.a * rng.standard_exponential()
     if operator.service == CONSTANT:

@@ -58,7 +58,6 @@ class SimulatedNodes:
 
     @property
     def costs(self) -> NodeCosts:
-        """The measured times to add and to remove nodes."""
         return self._moves.costs
 
     def node_s(self, at_s: float) -> float:

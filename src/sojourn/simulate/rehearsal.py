@@ -86,12 +86,10 @@ class Stage:
 
     @property
     def lasts_s(self) -> float:
-        """The duration of the load."""
         return self.rates.points[-1][0]
 
     @property
     def highest_per_s(self) -> float:
-        """The highest rate of the load."""
         return max(per_s for _, per_s in self.rates.points)
 
     @property
@@ -129,14 +127,11 @@ class Stage:
         return aim(self.loaded(per_s), Goal(target=self.target, most=self.most))
 
     def loaded(self, per_s: float) -> Topology:
-        """Return the topology at a load."""
         return self.topology.scaled(max(per_s, 1e-3) / self.topology.arrivals_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The score of a policy in one run."""
-
     seed: int
     outside: float
     """Part of the windows with roots in which the target was missed."""
@@ -153,8 +148,6 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """The result of a run."""
-
     score: Score
     episodes: Sequence[Episode]
     """The turns of the loop."""

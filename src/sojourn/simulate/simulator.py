@@ -162,7 +162,6 @@ class Simulator:
         return Cost(pause_s=pause_s if changed else 0.0, changed=changed)
 
     def close(self) -> None:
-        """Admit no more records; those in flight continue."""
         self._running().close()
 
     def node_needs(self) -> NodeNeeds:
@@ -178,7 +177,6 @@ class Simulator:
 
     @property
     def nodes_change_s(self) -> float:
-        """When the next node is added or removed; inf if none is."""
         return inf if self._nodes is None else self._nodes.next_s
 
     @property

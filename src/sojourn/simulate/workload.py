@@ -139,7 +139,6 @@ class Rates:
         return cls(tuple(points))
 
     def times(self, factor: float) -> "Rates":
-        """Return the rates multiplied by *factor*."""
         return Rates(tuple((at_s, per_s * factor) for at_s, per_s in self.points))
 
     def among(self, arrivals: Sequence[Arrival]) -> dict[str, "Rates"]:
@@ -175,7 +174,6 @@ class Keys:
 
     @property
     def weights(self) -> Sequence[float]:
-        """The probability of each key."""
         raw = [rank**-self.zipf for rank in range(1, self.number + 1)]
         total = sum(raw)
         return [weight / total for weight in raw]

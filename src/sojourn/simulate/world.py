@@ -57,8 +57,6 @@ KEY = _dtype("chance", "other")
 
 
 class World(NamedTuple):
-    """All arrays of a simulation."""
-
     clock_s: NDArray[np.float64]
     tally: NDArray[np.int64]
     event_s: NDArray[np.float64]

@@ -68,7 +68,6 @@ class ChildProcess:
         return self._watchdog.poll()
 
     def wait(self) -> int:
-        """Wait until the command exits, and return its status."""
         return self._watchdog.wait()
 
     def stop(self) -> None:

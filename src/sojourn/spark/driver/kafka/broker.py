@@ -140,7 +140,6 @@ class Broker:
             self._process.stop()
 
     def size_bytes(self, topics: Iterable[str]) -> int:
-        """Return the bytes that the records of *topics* take on disk."""
         folder = self._folder
         return 0 if folder is None else folder.size_bytes(topics)
 
@@ -155,8 +154,7 @@ class Broker:
 
     def stop(self) -> None:
         """Stop the broker, and remove a temporary folder; do nothing if it does not run."""
-        if self._process is not None:
-            self._process.stop()
+        self.kill()
         if self._folder is not None and self._folder.temporary:
             shutil.rmtree(self._folder.path, ignore_errors=True)
         self._process = self._folder = None

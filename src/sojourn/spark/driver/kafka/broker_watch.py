@@ -33,7 +33,6 @@ class BrokerWatch:
 
     @property
     def restarts(self) -> int:
-        """Number of restarts so far."""
         return self._restarts.number
 
     def __enter__(self) -> Self:

@@ -107,7 +107,6 @@ class Cluster:
         return {**self.for_clients, **java}
 
     def client(self) -> AdminClient:
-        """Return a new admin client."""
         # at its default level it writes to standard error whenever a broker disconnects
         return AdminClient({**self.for_clients, "log_level": 0})
 

@@ -66,7 +66,6 @@ class DeadLetters:
 
     @property
     def topic(self) -> str:
-        """Name of the topic of dead letters."""
         return f"{self.application}.dead-letters"
 
     @property
@@ -182,7 +181,6 @@ def reader(clients: Mapping[str, str]) -> Consumer:
 
 
 def unreachable(error: KafkaException) -> BrokerFailed:
-    """Return the error to raise when Kafka does not answer."""
     return BrokerFailed(
         f"dead letters cannot be read from Kafka: {error.args[0].str()}",
         "check the address and the security options",

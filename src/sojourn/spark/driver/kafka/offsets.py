@@ -87,7 +87,6 @@ class Offsets:
 
     @property
     def standing(self) -> Standing:
-        """Health of the brokers."""
         if self._away:
             return "away"
         return "well" if time.monotonic() - self._troubled_s > _AFTERMATH_S else "shaky"
@@ -101,7 +100,6 @@ class Offsets:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Number of partitions by topic."""
         with self._lock:
             return dict(self._topics)
 
@@ -137,7 +135,6 @@ class Offsets:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(2 * _ANSWER_S)

@@ -97,8 +97,6 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcome of a load."""
-
     started_s: float
     """Time of the start, in seconds since 1970."""
     lasted_s: float
@@ -112,7 +110,6 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     """Reason of the first failure."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object."""
         return cast("dict[str, Any]", msgspec.to_builtins(self))
 
     def __str__(self) -> str:

@@ -36,11 +36,6 @@ class LoadProcess:
         )
 
     @property
-    def process_group(self) -> int:
-        """Process group of the producer and its watchdog."""
-        return self._running()[0].group
-
-    @property
     def sent(self) -> LoadReport:
         """Report of the load. Raise `EngineError` while the process runs, or if it failed."""
         if isinstance(self._outcome, EngineError):
@@ -74,12 +69,11 @@ class LoadProcess:
 
     def stop(self) -> None:
         """Stop the load, and keep its report in `sent`; do nothing if it does not run."""
-        if self._process is None:
+        if self._process is None or self._folder is None:
             return
-        process, folder = self._running()
-        process.stop()
-        self._outcome = _outcome(process.status, folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        self._process.stop()
+        self._outcome = _outcome(self._process.status, self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
         self._process = self._folder = None
 
     def __enter__(self) -> Self:
@@ -88,11 +82,6 @@ class LoadProcess:
 
     def __exit__(self, *_exception: object) -> None:
         self.stop()
-
-    def _running(self) -> tuple[ChildProcess, Path]:
-        if self._process is None or self._folder is None:
-            raise EngineError("the load is not running; start it first")
-        return self._process, self._folder
 
 
 def main(folder: Path) -> int:

@@ -70,7 +70,6 @@ class Agents:
 
     @property
     def ready(self) -> tuple[Executor, ...]:
-        """The executors whose agents are ready."""
         with self._lock:
             return tuple(post.executor for post in self._posts.values() if post.ready)
 

@@ -165,12 +165,10 @@ class ClusterNodes:
 
     @property
     def costs(self) -> NodeCosts:
-        """The measured times of adding and of removing a node."""
         return NodeCosts() if self._requested is None else self._requested.moves.costs
 
     @property
     def refused(self) -> str:
-        """The reason why the cluster refused the last request; empty if it accepted it."""
         return "" if self._requested is None else self._requested.refused
 
     def begin(self, progress: Progress, patience_s: float) -> None:

@@ -32,8 +32,6 @@ _SPARK = "org.apache.spark."
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """An executor of Spark."""
-
     id: str
     host: str
     cores: int

@@ -151,7 +151,6 @@ class NodeWarnings:
         self._told: dict[tuple[str, str], str] = {}
 
     def added(self, nodes: Iterable[NodeHealth]) -> tuple[NodeHealth, ...]:
-        """Return *nodes* with their warnings."""
         told: dict[tuple[str, str], str] = {}
         warned = []
         for node in nodes:
