@@ -24,10 +24,10 @@ _ANSWER_S = 10.0
 Positions = Mapping[str, Mapping[int, int]]
 
 
-def read_by_all(positions: Iterable[Positions]) -> dict[str, dict[int, int]]:
+def _read_by_all(positions: Iterable[Positions]) -> dict[str, dict[int, int]]:
     """Return the lowest committed offset by topic and partition.
 
-    >>> read_by_all([{"words": {0: 7, 1: 4}}, {"words": {0: 5}, "lines": {0: 2}}])
+    >>> _read_by_all([{"words": {0: 7, 1: 4}}, {"words": {0: 5}, "lines": {0: 2}}])
     {'words': {0: 5, 1: 4}, 'lines': {0: 2}}
     """
     lowest: dict[str, dict[int, int]] = {}
@@ -68,7 +68,7 @@ class Trimming:
 
     def trim(self) -> None:
         """Delete the records that all readers have committed by now."""
-        lowest = read_by_all(self._committed())
+        lowest = _read_by_all(self._committed())
         places = [
             TopicPartition(topic, partition, offset)
             for topic, partitions in lowest.items()
@@ -110,7 +110,7 @@ def lost_records(positions: Iterable[Positions], earliest: Positions) -> list[Lo
     """
     return sorted(
         LostRecords(topic, partition, offset, end)
-        for topic, partitions in read_by_all(positions).items()
+        for topic, partitions in _read_by_all(positions).items()
         for partition, offset in partitions.items()
         if offset < (end := earliest.get(topic, {}).get(partition, 0))
     )

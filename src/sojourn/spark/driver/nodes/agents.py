@@ -132,14 +132,14 @@ class Agents:
                 post.ready, post.failures, post.problem = True, 0, ""
             return
         post.failures += 1
-        post.again_s = time.monotonic() + pause_s(post.failures, self._first_pause_s)
+        post.again_s = time.monotonic() + _pause_s(post.failures, self._first_pause_s)
         post.problem = str(error) if isinstance(error, EngineError) else repr(error)
 
 
-def pause_s(failures: int, first_s: float = _FIRST_PAUSE_S) -> float:
+def _pause_s(failures: int, first_s: float = _FIRST_PAUSE_S) -> float:
     """Return the delay before the start of an agent is retried after *failures*.
 
-    >>> [pause_s(failures) for failures in (1, 2, 3, 20)]
+    >>> [_pause_s(failures) for failures in (1, 2, 3, 20)]
     [0.5, 1.0, 2.0, 30.0]
     """
     return min(_LONGEST_PAUSE_S, first_s * 2.0 ** min(failures - 1, 30))

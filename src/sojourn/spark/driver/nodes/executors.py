@@ -160,7 +160,7 @@ def on_executor(
                 return cast("T", ran.result)
             reason = f"it had no free slot, and Spark chose executor {ran.where}"
         elif ran is not None:
-            if told := python_error(str(ran)):
+            if told := _python_error(str(ran)):
                 raise _failed(executor, told)
             reason = str(ran).partition("\n")[0]
         stopping.wait(_PAUSE_S)
@@ -169,13 +169,13 @@ def on_executor(
     raise _failed(executor, f"no task ran there within {patience_s:g} s: {reason}")
 
 
-def python_error(text: str) -> str:
+def _python_error(text: str) -> str:
     r"""Return the Python error in Spark's message about a failed task; empty if it has none.
 
     >>> told = "Traceback (most recent call last):\n  File …\nImportError: no shop\n\n\tat java"
-    >>> python_error(f"Job aborted: {told}")
+    >>> _python_error(f"Job aborted: {told}")
     'ImportError: no shop'
-    >>> python_error("Job aborted: ExecutorLostFailure (executor 1 exited)")
+    >>> _python_error("Job aborted: ExecutorLostFailure (executor 1 exited)")
     ''
     """
     _, _, traceback = text.partition("Traceback (most recent call last):\n")

@@ -102,7 +102,7 @@ def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
     >>> memory_warning({}, 900)
     'executors have 384 MiB of memory outside the Java heap, but need about 1284 MiB: ...'
     """
-    there, java = overhead_mib(conf), spark_overhead_mib(conf)
+    there, java = overhead_mib(conf), _spark_overhead_mib(conf)
     if there >= java + needed_mib:
         return ""
     advised = _STEP_MIB * ceil((java + needed_mib) / _STEP_MIB)
@@ -117,13 +117,13 @@ def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
 def overhead_mib(conf: Mapping[str, str]) -> int:
     """Return the memory that executors have outside the Java heap."""
     given = conf.get(_OVERHEAD)
-    return spark_overhead_mib(conf) if given is None else read_mib(_OVERHEAD, given)
+    return _spark_overhead_mib(conf) if given is None else read_mib(_OVERHEAD, given)
 
 
-def spark_overhead_mib(conf: Mapping[str, str]) -> int:
+def _spark_overhead_mib(conf: Mapping[str, str]) -> int:
     """Return Spark's default for that memory: a tenth of the heap, at least 384 MiB.
 
-    >>> spark_overhead_mib({}), spark_overhead_mib({"spark.executor.memory": "20g"})
+    >>> _spark_overhead_mib({}), _spark_overhead_mib({"spark.executor.memory": "20g"})
     (384, 2048)
     """
 
