@@ -105,9 +105,9 @@ def test_topics_that_do_not_come_up_are_given_up(running, monkeypatch):
 
 
 def test_what_listens_and_is_no_broker_does_not_count(taken, monkeypatch):
-    monkeypatch.setattr(topics_module, "_ANSWER_S", 0.1)
+    monkeypatch.setattr(broker_module, "_ANSWER_S", 0.1)
     assert answers(taken)
-    assert topics_module.cluster_of(Cluster(f"{HOST}:{taken}").client()) is None
+    assert broker_module._identity(Cluster(f"{HOST}:{taken}")) is None  # noqa: SLF001
 
 
 def test_topics_are_not_made_by_chance(running):

@@ -9,6 +9,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic
 import sojourn as sj
 from sojourn.errors import BadInput, BrokerFailed
 from sojourn.spark.driver.kafka import cluster as cluster_module
+from sojourn.spark.driver.kafka import topics as topics_module
 from sojourn.spark.driver.layout import Layout
 
 pytestmark = pytest.mark.spark
@@ -101,6 +102,7 @@ def test_a_name_like_no_other_has_no_neighbours(cluster):
 
 def test_topics_without_a_leader_are_given_up(cluster, monkeypatch):
     monkeypatch.setattr(cluster_module, "partitions_led", lambda _client: {"never": 0})
-    monkeypatch.setattr(cluster_module, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(topics_module, "partitions_led", lambda _client: {"never": 0})
+    monkeypatch.setattr(topics_module, "_PATIENCE_S", 0.0)
     with pytest.raises(BrokerFailed, match="topics were not ready after 0 s"):
         cluster.ensure(["never"], 1)

@@ -12,7 +12,7 @@ import pytest
 
 from processes import started
 from sojourn.errors import BadFile, EngineError, JarsMissing, NoJava
-from sojourn.spark.driver.jvm import ivy
+from sojourn.spark.driver.jvm import jars as jars_module
 from sojourn.spark.driver.jvm.jars import jars_folder, main, resolve_jars
 from spark.mirror import Mirror
 from spark.test_watchdog import DEADLINE_S
@@ -238,7 +238,7 @@ def test_without_pyspark_the_extra_is_named(tmp_path, monkeypatch):
     def missing(name):
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(ivy, "distribution", missing)
+    monkeypatch.setattr(jars_module, "distribution", missing)
     with pytest.raises(EngineError, match=r"install sojourn\[spark\]"):
         resolve_jars(tmp_path)
 
@@ -250,7 +250,7 @@ def test_a_pyspark_without_ivy_is_named(tmp_path, monkeypatch, settings):
         def locate_file(self, path):
             return tmp_path / path
 
-    monkeypatch.setattr(ivy, "distribution", lambda _name: Bare())
+    monkeypatch.setattr(jars_module, "distribution", lambda _name: Bare())
     with pytest.raises(EngineError, match="there is no Ivy in"):
         resolve_jars(tmp_path / "jars", settings=settings)
 

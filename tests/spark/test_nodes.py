@@ -17,7 +17,7 @@ from sojourn.spark.agent.agent import node_name
 from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn.spark.driver.master import Master
 from sojourn.spark.driver.nodes.agent_start import AgentCommand, agent_starts
-from sojourn.spark.driver.nodes.agents import Agents, NodeEvents
+from sojourn.spark.driver.nodes.agents import Agents
 from sojourn.spark.driver.nodes.executors import executor_process, executors, on_executor
 from sojourn.spark.driver.nodes.negotiator import SparkNegotiator
 from sojourn.spark.driver.state.shared_folder import SharedFolder
@@ -128,13 +128,8 @@ def test_executors_are_nodes_that_come_and_go(spark, tmp_path):
     check_shared_folder(spark, shared)
     check_functions(spark, tmp_path)
     one, two = executors(spark)
-    events, failures, notes = [], [], tmp_path / "notes"
+    notes = tmp_path / "notes"
     notes.mkdir()
-    told = NodeEvents(
-        come=lambda executor: events.append(("come", executor.id)),
-        gone=lambda executor: events.append(("gone", executor.id)),
-        failed=lambda _executor, why: failures.append(why),
-    )
     command = AgentCommand(
         settings={"secret": "hush"}, command=[sys.executable, "-c", AGENT, str(notes)]
     )
@@ -143,7 +138,7 @@ def test_executors_are_nodes_that_come_and_go(spark, tmp_path):
         return json.loads((notes / executor_id).read_text())
 
     look = partial(executors, spark)
-    with Agents(look, agent_starts(spark, command), told) as agents:
+    with Agents(look, agent_starts(spark, command)) as agents:
         await_that(lambda: len(agents.ready) == 2)
         first = note(one.id)
         assert first["secret"] == "hush"
@@ -164,7 +159,5 @@ def test_executors_are_nodes_that_come_and_go(spark, tmp_path):
         await_that(lambda: len(agents.ready) == 2)
         # had Spark replaced what was given back, or been asked twice, there would be more
         (new,) = {each.id for each in executors(spark)} - {two.id}
-    assert failures == []
-    assert sorted(events[:2]) == [("come", one.id), ("come", two.id)]
-    assert events[2:] == [("gone", one.id), ("come", new)]
+        assert agents.problems == {}
     assert {each.name for each in notes.iterdir()} == {one.id, two.id, new}

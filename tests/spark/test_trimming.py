@@ -7,8 +7,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.deleted_records import Trimming
 from sojourn.spark.driver.kafka.offsets import Offsets
-from sojourn.spark.driver.kafka.trimming import Trimming
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 60.0

@@ -27,7 +27,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sojourn.spark.driver.load.samples import messages
+from sojourn.spark.driver.load.offered_load import messages
 from sojourn_papers.apps.catalogue import CATALOGUE, entry
 from sojourn_papers.apps.check import Verdict, comparison, read_stream, writes_to
 from sojourn_trial.kills.random_kills import kill

@@ -104,8 +104,7 @@ def feed(
     _, reached = kafka_of(app.name, bootstrap_servers, None, "--bootstrap-servers HOST:PORT")
     clients = {**reached, **kafka}
     with optional("feed needs", "spark"):
-        from sojourn.spark.driver.load.offered_load import Load  # noqa: PLC0415
-        from sojourn.spark.driver.load.samples import load_sources  # noqa: PLC0415
+        from sojourn.spark.driver.load.offered_load import Load, load_sources  # noqa: PLC0415
         from sojourn.spark.driver.load.sender import Sender  # noqa: PLC0415
     sender = Sender(
         Load(

@@ -29,8 +29,7 @@ from sojourn.service.first_plan import Assumptions, bounded
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings
 from sojourn.service.run import Metrics, RunSettings, run_application
-from sojourn.simulate.settings import SimulatorSettings
-from sojourn.simulate.workload import Workload
+from sojourn.simulate.workload import SimulatorSettings, Workload
 from sojourn.spark.driver.settings import SparkSettings, read_folder
 
 __all__ = ["run"]

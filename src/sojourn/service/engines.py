@@ -15,7 +15,7 @@ __all__ = ["Launch", "launcher", "names", "query_plans"]
 # the module that has `launch`, and the extra that it needs
 _OURS = {
     "spark": ("sojourn.spark.driver.spark_engine", "spark"),
-    "simulator": ("sojourn.simulate.launch", "simulate"),
+    "simulator": ("sojourn.simulate.real_time", "simulate"),
 }
 
 

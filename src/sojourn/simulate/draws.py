@@ -3,8 +3,6 @@
 import numpy as np
 from numba import njit
 
-__all__ = ["draw_key", "next_arrival_s", "next_of", "place_hot", "queue_for", "service_s"]
-
 EXPONENTIAL, CONSTANT, GAMMA, LOGNORMAL, HYPEREXPONENTIAL, MEASURED = range(6)
 RENEWAL, UNIFORM, ON_OFF, BATCHES = range(4)
 SHARED, ROUND_ROBIN, BY_KEY, SHORTEST = range(4)
@@ -14,7 +12,6 @@ NOBODY = -1
 
 @njit(cache=True)
 def service_s(operator, samples_s, rng):
-    """Return the service time of one record."""
     if operator.service == EXPONENTIAL:
         return operator.a * rng.standard_exponential()
     if operator.service == CONSTANT:

@@ -21,19 +21,6 @@ from sojourn.simulate.draws import (
     queue_for,
     service_s,
 )
-from sojourn.simulate.layout import TallyIndex
-
-__all__ = [
-    "ARRIVE",
-    "DELIVER",
-    "FINISH",
-    "MORE_ROOM",
-    "REACHED",
-    "WAKE",
-    "WRITTEN",
-    "advance",
-    "push",
-]
 
 # Kinds of events. An event is encoded as four times an index, plus its kind. The index is that
 # of a stream (ARRIVE), a record (DELIVER, FINISH) or an operator (WAKE).
@@ -41,14 +28,8 @@ ARRIVE, DELIVER, FINISH, WAKE = range(4)
 # Reasons for which the loop returns.
 REACHED, WRITTEN, MORE_ROOM = range(3)
 
-EVENTS, FREE_RECORD, FREE_ROOT = TallyIndex.EVENTS, TallyIndex.FREE_RECORD, TallyIndex.FREE_ROOT
-RECORDS, ROOTS, DONE, VISITS = (
-    TallyIndex.RECORDS,
-    TallyIndex.ROOTS,
-    TallyIndex.DONE,
-    TallyIndex.VISITS,
-)
-WRITTEN_ROOTS = TallyIndex.WRITTEN
+# Indices of the single counters in `World.tally`.
+EVENTS, FREE_RECORD, FREE_ROOT, RECORDS, ROOTS, WRITTEN_ROOTS, DONE, VISITS = range(8)
 
 
 @njit(cache=True)

@@ -7,8 +7,6 @@ from sojourn.decide.plan import Node, NodePlan
 from sojourn.errors import BadWorkload
 from sojourn.measure.node_costs import NodeCosts, NodeMoves, NodeTime
 
-__all__ = ["NodeSettings", "SimulatedNodes"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
@@ -60,7 +58,6 @@ class SimulatedNodes:
 
     @property
     def costs(self) -> NodeCosts:
-        """The measured times to add and to remove nodes."""
         return self._moves.costs
 
     def node_s(self, at_s: float) -> float:

@@ -3,46 +3,28 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol, Self
+from pathlib import Path
+from typing import Self
 
+from sojourn.app.application import App
 from sojourn.decide.plan import Node, Plan
 from sojourn.engine import Cost, Health, NodeNeeds, Progress
 from sojourn.errors import EngineError
 from sojourn.measure.report import Pull
-from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.simulator import Simulator
+from sojourn.simulate.workload import SimulatorSettings
 from sojourn.topology import Topology
-
-__all__ = ["Clock", "InstantClock", "RealTimeSimulator", "WallClock"]
 
 _LOOK_S = 0.1
 
 
-def _nothing() -> None:
-    """Ignore a change of nodes."""
-
-
-class Clock(Protocol):
-    """A monotonic clock with a wait."""
-
-    def now_s(self) -> float:
-        """Return the time in seconds since an arbitrary moment."""
-        ...
-
-    def wait_until(self, at_s: float) -> None:
-        """Block until the time is *at_s* or later."""
-        ...
-
-
 class WallClock:
-    """The monotonic clock of the operating system."""
+    """The monotonic clock of the operating system, with a wait."""
 
     def now_s(self) -> float:
-        """Return the time in seconds since an arbitrary moment."""
         return time.monotonic()
 
     def wait_until(self, at_s: float) -> None:
-        """Sleep until *at_s*."""
         time.sleep(max(0.0, at_s - time.monotonic()))
 
 
@@ -53,11 +35,9 @@ class InstantClock:
         self._now_s = 0.0
 
     def now_s(self) -> float:
-        """Return the latest time that was waited for."""
         return self._now_s
 
     def wait_until(self, at_s: float) -> None:
-        """Advance the clock to *at_s*."""
         self._now_s = max(self._now_s, at_s)
 
 
@@ -73,7 +53,7 @@ class RealTimeSimulator:
         self,
         settings: SimulatorSettings | None = None,
         *,
-        clock: Clock | None = None,
+        clock: WallClock | InstantClock | None = None,
     ) -> None:
         told = settings or SimulatorSettings()
         self._simulator = Simulator(
@@ -84,7 +64,8 @@ class RealTimeSimulator:
             nodes=told.nodes,
         )
         self._simulator.on_nodes_changed(self._note_nodes)
-        self._changed, self._has_changed = _nothing, False
+        self._changed: Callable[[], None] = lambda: None
+        self._has_changed = False
         self._clock = clock or WallClock()
         self._lock = threading.Lock()
         self._began_s: float | None = None
@@ -92,17 +73,14 @@ class RealTimeSimulator:
 
     @property
     def now_s(self) -> float:
-        """The time since the start; 0 before it."""
         return 0.0 if self._began_s is None else self._clock.now_s() - self._began_s
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The simulated nodes, or the single machine."""
         return self._simulator.nodes
 
     @property
     def plan(self) -> Plan:
-        """The plan that was applied last, at first that of the start."""
         return self._simulator.plan
 
     def start(self, topology: Topology, plan: Plan) -> None:
@@ -112,7 +90,6 @@ class RealTimeSimulator:
         self._began_s = self._clock.now_s()
 
     def observe(self, until_s: float) -> Pull:
-        """Wait until *until_s*, and return all counters since the last observation."""
         if self._began_s is not None and not until_s > self.now_s:
             raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, the current time")
         with self._lock:
@@ -135,7 +112,6 @@ class RealTimeSimulator:
             return self._simulator.apply(plan)
 
     def stop(self) -> None:
-        """Stop the simulation and drop its state."""
         with self._lock:
             self._simulator.stop()
             self._began_s = None
@@ -147,7 +123,6 @@ class RealTimeSimulator:
         self.stop()
 
     def drain(self, progress: Progress) -> None:
-        """Admit no more records, and wait until all roots in flight are complete."""
         with self._lock:
             self._simulator.advance(self.now_s)
             self._simulator.close()
@@ -171,7 +146,6 @@ class RealTimeSimulator:
         return Health(running=running, node_s=node_s, node_costs=costs)
 
     def node_needs(self) -> NodeNeeds:
-        """Return the requirements of the simulator on nodes."""
         return self._simulator.node_needs()
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
@@ -202,3 +176,14 @@ class RealTimeSimulator:
     def _wait_until(self, at_s: float) -> None:
         if self._began_s is not None:
             self._clock.wait_until(self._began_s + at_s)
+
+
+def launch(
+    app: App,  # noqa: ARG001 - only the topology is simulated, which `start` receives
+    address: str,  # noqa: ARG001
+    settings: SimulatorSettings | None = None,
+    state: Path | None = None,  # noqa: ARG001 - nothing is kept
+    progress: Progress = lambda _line: None,  # noqa: ARG001 - starting takes no time
+) -> RealTimeSimulator:
+    """Return the engine for `sojourn run --engine simulator`, which is not started yet."""
+    return RealTimeSimulator(settings)

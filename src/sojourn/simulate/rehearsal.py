@@ -7,7 +7,7 @@ window in which it was born, however late it completes.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import nan
 
 import numpy as np
@@ -29,8 +29,6 @@ from sojourn.simulate.nodes import NodeSettings
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology import Topology
-
-__all__ = ["Rehearsal", "Score", "Stage", "rehearse"]
 
 # Records in flight at the end of the load are simulated until this multiple of its duration.
 _MOST_DRAINING = 2.0
@@ -88,12 +86,10 @@ class Stage:
 
     @property
     def lasts_s(self) -> float:
-        """The duration of the load."""
         return self.rates.points[-1][0]
 
     @property
     def highest_per_s(self) -> float:
-        """The highest rate of the load."""
         return max(per_s for _, per_s in self.rates.points)
 
     @property
@@ -118,7 +114,7 @@ class Stage:
         """Return the record of a run of *policy* for the history."""
         first = self.rates.at(0.0)
         return Run(
-            topology=self._scaled(first),
+            topology=self.loaded(first),
             plan=self.plan(first),
             started_at=at,
             every_s=self.every_s,
@@ -128,16 +124,14 @@ class Stage:
         )
 
     def _aimed(self, per_s: float) -> Aim:
-        return aim(self._scaled(per_s), Goal(target=self.target, most=self.most))
+        return aim(self.loaded(per_s), Goal(target=self.target, most=self.most))
 
-    def _scaled(self, per_s: float) -> Topology:
+    def loaded(self, per_s: float) -> Topology:
         return self.topology.scaled(max(per_s, 1e-3) / self.topology.arrivals_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The score of a policy in one run."""
-
     seed: int
     outside: float
     """Part of the windows with roots in which the target was missed."""
@@ -154,8 +148,6 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """The result of a run."""
-
     score: Score
     episodes: Sequence[Episode]
     """The turns of the loop."""
@@ -197,36 +189,30 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
         each=each,
         nodes=stage.nodes(begun),
     )
-    declared = stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s)
+    declared = stage.loaded(first)
     episodes: list[Episode] = []
     with engine:
         engine.start(declared, begun)
         known = Knowledge(topology=declared, plan=engine.plan, midnight_s=stage.midnight_s)
-        mode = ACTIVE if active else PASSIVE
         loop = Loop(
             engine,
             declared,
             policy,
             every_s=stage.every_s,
-            mode=mode,
+            mode=ACTIVE if active else PASSIVE,
             knowledge=known,
             placer=stage.placer,
             bounds=stage.bounds,
         )
-        for episode in loop.follow_nodes():  # the first plan does not assign nodes
-            episodes.append(episode)
-            turn(episode)
-        for episode in loop.run(stage.lasts_s):
+        # the first plan does not assign nodes
+        for episode in chain(loop.follow_nodes(), loop.run(stage.lasts_s)):
             episodes.append(episode)
             turn(episode)
         node_s = engine.node_s
         unfinished = _drained(engine, stage, sum(len(part) for part in births), episodes)
     windows_s = _windows_s(stage, np.concatenate(births), np.concatenate(times))
     return Rehearsal(
-        score=replace(
-            _score(stage, seed, episodes, windows_s, unfinished),
-            node_hours=None if node_s is None else node_s / _HOUR_S,
-        ),
+        score=_score(stage, seed, episodes, windows_s, unfinished, node_s),
         episodes=episodes,
         windows_s=windows_s,
     )
@@ -235,11 +221,7 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
 def _ending(stage: Stage) -> Workload:
     """Return the workload with the rates of the stage, followed by a rate of 0."""
     ended = Rates((*stage.rates.points, (stage.lasts_s, 0.0)))
-    whole = stage.topology.arrivals_per_s
-    return replace(
-        stage.workload,
-        rates={a.name: ended.times(a.per_s / whole) for a in stage.topology.arrivals},
-    )
+    return replace(stage.workload, rates=ended.among(stage.topology.arrivals))
 
 
 def _drained(
@@ -289,6 +271,7 @@ def _score(
     episodes: Sequence[Episode],
     windows_s: NDArray[np.float64],
     unfinished: int,
+    node_s: float | None,
 ) -> Score:
     told = windows_s[~np.isnan(windows_s)]
     held = sum(e.decision.before.processors for e in episodes if e.looked)
@@ -299,4 +282,5 @@ def _score(
         changes=sum(e.cost is not None and bool(e.cost.changed) for e in episodes),
         worst_s=float(told.max()) if len(told) else nan,
         unfinished=unfinished,
+        node_hours=None if node_s is None else node_s / _HOUR_S,
     )

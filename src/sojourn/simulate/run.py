@@ -17,8 +17,6 @@ from sojourn.simulate.simulation import Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
-__all__ = ["Portion", "Simulated", "simulate"]
-
 # The warm-up, as a part of the run. It is not measured, because queues start empty.
 _WARM_UP = 0.1
 # The rest is divided into batches (the method of batch means): long ones are nearly independent

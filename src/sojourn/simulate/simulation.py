@@ -6,14 +6,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.simulate.changes import pause, resize, with_room
-from sojourn.simulate.kernel import ARRIVE, MORE_ROOM, REACHED, advance
-from sojourn.simulate.layout import TallyIndex
+from sojourn.simulate import kernel
+from sojourn.simulate.construction import build, room_for
 from sojourn.simulate.workload import Workload
-from sojourn.simulate.world import build, room_for
+from sojourn.simulate.world import pause, resize, with_room
 from sojourn.topology import Topology
-
-__all__ = ["COUNTERS", "Simulation"]
 
 COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss")
 """The counters of processors."""
@@ -54,23 +51,21 @@ class Simulation:
 
     @property
     def now_s(self) -> float:
-        """The simulated time."""
         return float(self._world.clock_s[0])
 
     @property
     def roots_done(self) -> int:
-        """Roots that have completed."""
-        return int(self._world.tally[TallyIndex.DONE])
+        return int(self._world.tally[kernel.DONE])
 
     @property
     def roots_entered(self) -> int:
         """Roots that have entered, complete or not."""
-        return self.roots_done + int(self._world.tally[TallyIndex.ROOTS])
+        return self.roots_done + int(self._world.tally[kernel.ROOTS])
 
     @property
     def visits(self) -> int:
         """Records that were served, at all operators."""
-        return int(self._world.tally[TallyIndex.VISITS])
+        return int(self._world.tally[kernel.VISITS])
 
     def advance(
         self, *, until_s: float = inf, most_roots: int | None = None
@@ -82,13 +77,13 @@ class Simulation:
         """
         most = most_roots if most_roots is not None else np.iinfo(np.int64).max
         while True:
-            why = advance(self._world, self._rng, until_s, most, self._room)
-            number = int(self._world.tally[TallyIndex.WRITTEN])
-            self._world.tally[TallyIndex.WRITTEN] = 0
+            why = kernel.advance(self._world, self._rng, until_s, most, self._room)
+            number = int(self._world.tally[kernel.WRITTEN_ROOTS])
+            self._world.tally[kernel.WRITTEN_ROOTS] = 0
             yield self._world.written[:number]
-            if why == MORE_ROOM:
+            if why == kernel.MORE_ROOM:
                 self._world = with_room(self._world, self._room)
-            elif why == REACHED or self.roots_done >= most:
+            elif why == kernel.REACHED or self.roots_done >= most:
                 return
 
     def resize(self, allocation: Mapping[str, int], *, pause_s: float = 0.0) -> None:
@@ -102,13 +97,13 @@ class Simulation:
     def close(self) -> None:
         """Admit no more records; those in flight continue."""
         world = self._world
-        number = int(world.tally[TallyIndex.EVENTS])
-        stays = np.flatnonzero(world.event[:number] & 3 != ARRIVE)
+        number = int(world.tally[kernel.EVENTS])
+        stays = np.flatnonzero(world.event[:number] & 3 != kernel.ARRIVE)
         # a sorted array is a valid heap
         stays = stays[np.argsort(world.event_s[stays], kind="stable")]
         world.event[: len(stays)] = world.event[stays]
         world.event_s[: len(stays)] = world.event_s[stays]
-        world.tally[TallyIndex.EVENTS] = len(stays)
+        world.tally[kernel.EVENTS] = len(stays)
 
     def watch(self, *, bin_s: float, bins: int) -> None:
         """Reset the counters of processors, and count arrivals in *bins* of *bin_s* each."""
@@ -130,7 +125,6 @@ class Simulation:
         return self._world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
 
     def waiting(self, name: str) -> int:
-        """Return the number of waiting records at an operator."""
         hot = int(self._world.operators[self._index[name]]["hot_length"])
         return hot + int(self.processors(name)["length"].sum())
 

@@ -22,8 +22,6 @@ from sojourn.simulate.simulation import COUNTERS, Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
-__all__ = ["Simulator"]
-
 # Prevents an additional bin due to rounding.
 _ROUNDING = 1e-9
 
@@ -68,7 +66,6 @@ class Simulator:
 
     @property
     def now_s(self) -> float:
-        """The simulated time."""
         return 0.0 if self._run is None else self._run.now_s
 
     @property
@@ -80,11 +77,9 @@ class Simulator:
 
     @property
     def plan(self) -> Plan:
-        """The plan that was applied last, at first that of the start."""
         return self._plan
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Start the simulation at time 0."""
         if self._run is not None:
             raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
@@ -102,7 +97,6 @@ class Simulator:
             self._nodes.request(plan.nodes, 0.0)
 
     def observe(self, until_s: float) -> Pull:
-        """Simulate until *until_s*, and return all counters since the last observation."""
         self.look_until(until_s)
         return self.pull()
 
@@ -168,11 +162,9 @@ class Simulator:
         return Cost(pause_s=pause_s if changed else 0.0, changed=changed)
 
     def close(self) -> None:
-        """Admit no more records; those in flight continue."""
         self._running().close()
 
     def node_needs(self) -> NodeNeeds:
-        """Return the default requirements: one node is enough, all operators run on nodes."""
         return NodeNeeds()
 
     def on_nodes_changed(self, changed: Callable[[], None]) -> None:
@@ -181,12 +173,10 @@ class Simulator:
 
     @property
     def has_nodes(self) -> bool:
-        """Whether nodes can be added and removed."""
         return self._nodes is not None
 
     @property
     def nodes_change_s(self) -> float:
-        """When the next node is added or removed; inf if none is."""
         return inf if self._nodes is None else self._nodes.next_s
 
     @property
@@ -196,7 +186,6 @@ class Simulator:
 
     @property
     def node_costs(self) -> NodeCosts:
-        """The measured times to add and to remove nodes."""
         return NodeCosts() if self._nodes is None else self._nodes.costs
 
     def running(self) -> dict[str, int]:
@@ -211,7 +200,6 @@ class Simulator:
         return run.roots_entered - run.roots_done
 
     def stop(self) -> None:
-        """Stop the simulation and drop its state."""
         self._run = self._nodes = None
 
     def __enter__(self) -> Self:

@@ -12,8 +12,6 @@ from sojourn.errors import BadFile, BadWorkload
 from sojourn.simulate.workload import Rates
 from sojourn.text import shown
 
-__all__ = ["read_rates"]
-
 # Known names of columns, with the unit of times in seconds.
 _TIMES_S = {
     **dict.fromkeys(

@@ -1,4 +1,7 @@
-"""The workload of a simulation: distributions of times, changing rates, dispatch and keys."""
+"""The workload of a simulation: distributions of times, changing rates, dispatch and keys.
+
+And the other settings of a simulation beside the topology.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,19 +10,9 @@ from typing import Literal, cast, get_args
 
 from sojourn.errors import BadTarget, BadWorkload
 from sojourn.measure.duration import read_duration_s
+from sojourn.simulate.nodes import NodeSettings
 from sojourn.text import shown
 from sojourn.topology import Arrival, Topology
-
-__all__ = [
-    "Dispatching",
-    "GapShape",
-    "Gaps",
-    "Keys",
-    "Rates",
-    "Service",
-    "ServiceShape",
-    "Workload",
-]
 
 ServiceShape = Literal[
     "auto", "exponential", "constant", "gamma", "lognormal", "hyperexponential", "measured"
@@ -146,7 +139,6 @@ class Rates:
         return cls(tuple(points))
 
     def times(self, factor: float) -> "Rates":
-        """Return the rates multiplied by *factor*."""
         return Rates(tuple((at_s, per_s * factor) for at_s, per_s in self.points))
 
     def among(self, arrivals: Sequence[Arrival]) -> dict[str, "Rates"]:
@@ -182,7 +174,6 @@ class Keys:
 
     @property
     def weights(self) -> Sequence[float]:
-        """The probability of each key."""
         raw = [rank**-self.zipf for rank in range(1, self.number + 1)]
         total = sum(raw)
         return [weight / total for weight in raw]
@@ -228,6 +219,21 @@ class Workload:
                     raise BadWorkload(
                         f"there is no {what} {shown(name)}; write one of {known_are}"
                     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatorSettings:
+    """Settings of the simulator in addition to the topology."""
+
+    workload: Workload = field(default_factory=Workload)
+    seed: int = 1
+    """Seed of all random draws."""
+    pause_s: float = 0.0
+    """Pause of each operator that a plan changes."""
+    sample_every: int = 1
+    """One record in this many is timed."""
+    nodes: NodeSettings | None = None
+    """Nodes that plans can request and release; None simulates a single machine."""
 
 
 def _known(what: str, value: str, choices: tuple[str, ...]) -> None:

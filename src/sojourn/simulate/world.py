@@ -1,186 +1,201 @@
-"""Construction of the simulated world from a topology."""
+"""The simulated world: arrays for compiled code, and changes between two runs of its loop.
 
-from collections.abc import Mapping
-from math import ceil, log, sqrt
+Arrays grow with the records in flight, processors are added and removed, and operators pause.
+"""
+
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.errors import BadWorkload
-from sojourn.simulate import draws, layout
-from sojourn.simulate.changes import resize, scheduled, with_room
-from sojourn.simulate.kernel import ARRIVE
-from sojourn.simulate.layout import World
-from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
-from sojourn.topology import Topology
-from sojourn.topology.load import StationLoad
+from sojourn.simulate import draws
+from sojourn.simulate.kernel import EVENTS, RECORDS, ROOTS, WAKE, push
 
-__all__ = ["build", "room_for"]
-
-# Initial room for records, roots and events; arrays grow with the records in flight.
-_START = 512
-# A processor takes about a hundred bytes.
-_MOST_PROCESSORS = 10_000_000
+T = TypeVar("T", bound=np.generic)
 
 
-def room_for(topology: Topology, workload: Workload) -> int:
-    """Return the maximum number of records that one event may add."""
-    most = max(sum(ceil(m) for m in o.emits.values()) for o in topology.operators)
-    if workload.spread:
-        most = 10 * most + 50  # a Poisson number practically never exceeds this
-    batch = max((gaps.size for gaps in workload.gaps.values()), default=1)
-    return max(most, batch) + 2
+def _dtype(floats: str, integers: str) -> np.dtype[np.void]:
+    """Return the type of a record with these fields, given as names separated by spaces."""
+    names = [*floats.split(), *integers.split()]
+    kinds = ["f8"] * len(floats.split()) + ["i8"] * len(integers.split())
+    return np.dtype(list(zip(names, kinds, strict=True)))
 
 
-def build(
-    topology: Topology,
-    allocation: Mapping[str, int],
-    workload: Workload,
-    rng: np.random.Generator,
-    *,
-    sample_every: int,
-    buffer: int,
-) -> World:
-    """Return the world at time 0, with the first arrivals scheduled.
+# One record in flight. Unused records, and those in a queue, are linked by `next`. `key` is the
+# key for dispatch. At operators with a hottest key it is the position in the order of arrival
+# instead, negative for records of that key.
+RECORD = _dtype("sent_s queued_s started_s", "root operator slot key next")
+# One root in flight: `open` counts the records of its tree that are not served yet.
+ROOT = _dtype("birth_s sum_s", "open next")
+WRITTEN_ROOT = _dtype("birth_s completion_s sum_s", "")
+# An operator: its service time (with parameters `a`, `b`, `c`), its processors, and the ranges
+# of its slots, targets, measured service times and keys in their arrays. Records of the hottest
+# key, a part `hottest` of all, wait in a queue of their own while one of them is in service
+# (`hot_busy`); `hot_arrived` counts them since the last look.
+OPERATOR = _dtype(
+    "a b c paused_until_s wire_s hottest",
+    "service dispatch turn one_of spread processors surplus idle first_slot slots "
+    "first_target end_target first_sample end_sample first_key end_key "
+    "hot_busy hot_head hot_tail hot_length hot_arrived",
+)
+# A slot for a processor: its state, its queue (a shared queue belongs to the first slot), an
+# entry of the operator's stack of idle slots, its counters since the last look, and `untimed`,
+# the records served since it last timed one. A look must not reset `untimed`, or processors
+# that serve few records between two looks would never time one.
+SLOT = _dtype(
+    "service_s service_ss wait_s wait_ss",
+    "state head tail length idle served sampled untimed",
+)
+TARGET = _dtype("mean", "operator")
+ENTRY = _dtype("share", "operator")
+# A stream from outside: the distribution of its gaps, and its position in its rates.
+STREAM = _dtype("a b left at_s", "gaps first_entry end_entry rate end_rate")
+# A point of a rate, which is linear from here to the next point.
+RATE = _dtype("at_s per_s", "")
+# An entry of the alias method: this key with probability `chance`, otherwise `other`.
+KEY = _dtype("chance", "other")
 
-    Raise `BadWorkload` if it is too large, or a distribution does not suit an operator.
+
+class World(NamedTuple):
+    clock_s: NDArray[np.float64]
+    tally: NDArray[np.int64]
+    event_s: NDArray[np.float64]
+    event: NDArray[np.int64]
+    records: NDArray[np.void]
+    roots: NDArray[np.void]
+    operators: NDArray[np.void]
+    slots: NDArray[np.void]
+    targets: NDArray[np.void]
+    streams: NDArray[np.void]
+    entries: NDArray[np.void]
+    rates: NDArray[np.void]
+    keys: NDArray[np.void]
+    samples_s: NDArray[np.float64]
+    # arrivals per operator in time bins; `window` is the start of the bins and their width
+    arrived: NDArray[np.int64]
+    window: NDArray[np.float64]
+    written: NDArray[np.void]
+    children: NDArray[np.int64]
+    sample_every: NDArray[np.int64]
+
+
+def with_room(world: World, room: int) -> World:
+    """Return the world with arrays of at least twice the used length, and *room* to spare.
+
+    The arrays of events also have room for one event of each processor.
     """
-    workload.check(topology)
-    if sum(allocation.values()) > _MOST_PROCESSORS:
-        raise BadWorkload(
-            f"{sum(allocation.values())} processors are too many to simulate; "
-            f"the limit is {_MOST_PROCESSORS}"
-        )
-    index = {name: i for i, name in enumerate(topology.operator)}
-    operators = np.zeros(len(index), layout.OPERATOR)
-    targets, keys = list[tuple[float, int]](), list[NDArray[np.void]]()
-    samples_s, first_slot = list[float](), 0
-    for operator, row in zip(topology.operators, operators, strict=True):
-        service = workload.service.get(operator.name, Service())
-        _serve(row, operator.name, topology.loads[operator.name], service, samples_s)
-        row["first_slot"], row["slots"] = first_slot, allocation[operator.name]
-        first_slot += allocation[operator.name]
-        how = workload.dispatch.get(operator.name, operator.dispatch)
-        row["dispatch"], row["wire_s"] = _number(how), operator.transfer_s
-        row["one_of"], row["spread"] = operator.route == "one_of", workload.spread
-        row["first_target"] = len(targets)
-        targets += [(mean, index[t]) for t, mean in topology.gains[operator.name].items()]
-        row["end_target"] = len(targets)
-        if how == "shared":
-            row["hottest"] = operator.hottest_key
-        if how == "by_key":
-            row["first_key"] = sum(map(len, keys))
-            keys.append(_alias(workload.keys.get(operator.name, Keys())))
-            row["end_key"] = sum(map(len, keys))
-    streams, entries, rates = _streams(topology, workload, index)
-    room = room_for(topology, workload)
-    # the arrays of records, roots and events are allocated by `with_room` below
-    world = World(
-        clock_s=np.zeros(1),
-        tally=np.zeros(8, np.int64),
-        event_s=np.zeros(0),
-        event=np.zeros(0, np.int64),
-        records=np.zeros(0, layout.RECORD),
-        roots=np.zeros(0, layout.ROOT),
-        operators=operators,
-        slots=np.zeros(first_slot, layout.SLOT),
-        targets=np.array(targets or [(0.0, 0)], layout.TARGET),
-        streams=streams,
-        entries=np.array(entries, layout.ENTRY),
-        rates=np.array(rates, layout.RATE),
-        keys=np.concatenate(keys) if keys else np.zeros(1, layout.KEY),
-        samples_s=np.array(samples_s or [0.0]),
-        arrived=np.zeros((len(index), 1), np.int64),
-        window=np.array([0.0, 1.0]),
-        written=np.zeros(buffer, layout.WRITTEN_ROOT),
-        children=np.zeros(room, np.int64),
-        sample_every=np.array([sample_every]),
+
+    def longer(array: NDArray[T], used: int, room: int = room) -> NDArray[T]:
+        size = max(2 * used, used + 2 * room, len(array))
+        grown = np.zeros(size, array.dtype)
+        grown[: len(array)] = array
+        if array.dtype.names:
+            # Link the added entries into the free list. The last free entry of the old array
+            # already points one past its end, which is the first added entry.
+            grown["next"][len(array) :] = np.arange(len(array) + 1, size + 1)
+        return grown
+
+    tally, event_room = world.tally, room + len(world.slots)
+    events = int(tally[EVENTS])
+    return world._replace(
+        records=longer(world.records, int(tally[RECORDS])),
+        roots=longer(world.roots, int(tally[ROOTS])),
+        event_s=longer(world.event_s, events, event_room),
+        event=longer(world.event, events, event_room),
     )
-    world = with_room(world, max(room, _START))
-    for i in range(len(index)):
-        world = resize(world, i, int(operators[i]["slots"]))
-    for i, stream in enumerate(streams):
-        first_s = draws.next_arrival_s(stream, world.rates, rng)
-        if first_s < np.inf:
-            world = scheduled(world, first_s, 4 * i + ARRIVE)
+
+
+def scheduled(world: World, at_s: float, what: int) -> World:
+    """Return the world with an event added at a time.
+
+    *what* is four times the index that the event concerns, plus its kind.
+    """
+    number = world.tally[EVENTS]
+    if number == len(world.event_s):
+        world = with_room(world, 1)
+    world.tally[EVENTS] = push(world.event_s, world.event, number, at_s, what)
     return world
 
 
-def _number(choice: str) -> int:
-    """Return the constant of compiled code for a shape or a dispatch."""
-    number: int = getattr(draws, choice.upper())
-    return number
+def resize(world: World, operator: int, processors: int) -> World:
+    """Return the world in which *operator* has this many processors, or will soon.
+
+    Busy processors finish their record before they leave. No record is lost: the queue of a
+    processor that leaves is distributed over the others.
+    """
+    row = world.operators[operator]
+    if processors > row["slots"]:
+        world = _relocated(world, operator, max(processors, 2 * int(row["slots"])))
+    if row["dispatch"] == draws.SHARED:
+        _resize_shared(world, row, processors)
+    else:
+        _resize_dealt(world, row, processors)
+    return scheduled(world, world.clock_s[0], 4 * operator + WAKE)
 
 
-def _serve(
-    row: np.void, name: str, load: StationLoad, service: Service, samples_s: list[float]
-) -> None:
-    """Set the parameters of the service time of an operator."""
-    mean_s, scv, shape = load.service_s, load.service_scv, service.shape
-    if shape == "auto":
-        shape = "constant" if scv == 0 else "exponential" if scv == 1 else "gamma"
-    if mean_s == 0 or (scv == 0 and shape in ("gamma", "lognormal")):
-        shape = "constant"
-    row["service"], row["a"] = _number(shape), mean_s
-    if shape == "gamma":
-        row["a"], row["b"] = 1 / scv, mean_s * scv
-    elif shape == "lognormal":
-        row["a"], row["b"] = log(mean_s) - log(1 + scv) / 2, sqrt(log(1 + scv))
-    elif shape == "hyperexponential":
-        if scv < 1:
-            raise BadWorkload(
-                f"{name}: scv is {scv}, but a hyperexponential distribution has an scv of 1 "
-                "or more; choose gamma or lognormal"
-            )
-        # "balanced means": both exponential phases contribute the same part of the work
-        often = (1 + sqrt((scv - 1) / (scv + 1))) / 2
-        row["a"], row["b"], row["c"] = mean_s / (2 * often), mean_s / (2 * (1 - often)), often
-    elif shape == "measured":
-        row["first_sample"] = len(samples_s)
-        samples_s += service.times_s
-        row["end_sample"] = len(samples_s)
-        row["a"] = mean_s * len(service.times_s) / sum(service.times_s)
+def pause(world: World, operator: int, seconds: float) -> World:
+    """Return the world in which *operator* starts no service for some seconds.
+
+    Records in service continue.
+    """
+    if not seconds > 0:
+        return world
+    until_s = world.clock_s[0] + seconds
+    row = world.operators[operator]
+    row["paused_until_s"] = max(row["paused_until_s"], until_s)
+    return scheduled(world, until_s, 4 * operator + WAKE)
 
 
-def _streams(
-    topology: Topology, workload: Workload, index: Mapping[str, int]
-) -> tuple[NDArray[np.void], list[tuple[float, int]], list[tuple[float, float]]]:
-    streams = np.zeros(len(topology.arrivals), layout.STREAM)
-    entries, rates = list[tuple[float, int]](), list[tuple[float, float]]()
-    for arrival, row in zip(topology.arrivals, streams, strict=True):
-        gaps = workload.gaps.get(arrival.name, Gaps())
-        row["gaps"], row["a"] = _number(gaps.shape), arrival.scv
-        if gaps.shape == "uniform":
-            middle = (gaps.low + gaps.high) / 2
-            row["a"], row["b"] = gaps.low / middle, gaps.high / middle
-        elif gaps.shape == "on_off":
-            # durations in units of the mean gap, at the rate of the topology if it has one
-            per_s = arrival.per_s or 1.0
-            row["a"], row["b"] = gaps.on_s * per_s, gaps.off_s * per_s
-            row["left"] = row["a"]
-        elif gaps.shape == "batches":
-            row["a"] = gaps.size
-        row["first_entry"] = len(entries)
-        entries += [(share, index[target]) for target, share in arrival.shares.items()]
-        row["end_entry"] = len(entries)
-        row["rate"] = len(rates)
-        rates += workload.rates.get(arrival.name, Rates(((0.0, arrival.per_s),))).points
-        row["end_rate"] = len(rates)
-    return streams, entries, rates
+def _resize_shared(world: World, row: np.void, processors: int) -> None:
+    change, row["processors"] = processors - row["processors"], processors
+    while change > 0 and row["surplus"] > 0:  # first keep processors that were about to leave
+        row["surplus"] -= 1
+        change -= 1
+    slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
+    for offset in np.flatnonzero(slots["state"] == draws.ABSENT)[: max(0, change)]:
+        slots[offset]["state"] = draws.IDLE
+        slots[row["idle"]]["idle"] = row["first_slot"] + offset
+        row["idle"] += 1
+    while change < 0 and row["idle"] > 0:
+        row["idle"] -= 1
+        world.slots[slots[row["idle"]]["idle"]]["state"] = draws.ABSENT
+        change += 1
+    row["surplus"] -= min(0, change)
 
 
-def _alias(keys: Keys) -> NDArray[np.void]:
-    """Return Walker's alias table, from which a key is drawn in constant time."""
-    table = np.zeros(keys.number, layout.KEY)
-    scaled = [weight * keys.number for weight in keys.weights]
-    small = [i for i, weight in enumerate(scaled) if weight < 1]
-    large = [i for i, weight in enumerate(scaled) if weight >= 1]
-    while small and large:
-        less, more = small.pop(), large[-1]
-        table[less] = (scaled[less], more)
-        scaled[more] -= 1 - scaled[less]
-        if scaled[more] < 1:
-            small.append(large.pop())
-    for rest in small + large:
-        table[rest] = (1.0, rest)
-    return table
+def _resize_dealt(world: World, row: np.void, processors: int) -> None:
+    """Change the processors of an operator that has one queue for each processor."""
+    row["processors"] = processors
+    slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
+    waiting = list[int]()
+    for slot in slots:
+        record = slot["head"]
+        for _ in range(slot["length"]):
+            waiting.append(int(record))
+            record = world.records[record]["next"]
+        slot["length"] = 0
+    stays = np.arange(len(slots)) < processors
+    slots["state"][stays & (slots["state"] == draws.ABSENT)] = draws.IDLE
+    slots["state"][~stays & (slots["state"] == draws.IDLE)] = draws.ABSENT
+    for record in sorted(waiting, key=lambda r: float(world.records[r]["queued_s"])):
+        queue = world.slots[draws.queue_for(row, world.records[record]["key"], world.slots)]
+        world.records[record]["next"] = draws.NOBODY
+        if queue["length"] == 0:
+            queue["head"] = record
+        else:
+            world.records[queue["tail"]]["next"] = record
+        queue["tail"] = record
+        queue["length"] += 1
+
+
+def _relocated(world: World, operator: int, slots: int) -> World:
+    """Return the world with the slots of one operator moved to the end, where they can grow."""
+    row, end = world.operators[operator], len(world.slots)
+    first, number = int(row["first_slot"]), int(row["slots"])
+    grown = np.concatenate((world.slots, np.zeros(slots, SLOT)))
+    grown[end : end + number] = world.slots[first : first + number]
+    grown[end : end + number]["idle"] += end - first
+    of_it = world.records["operator"] == operator
+    world.records["slot"][of_it] += end - first
+    row["first_slot"], row["slots"] = end, slots
+    return world._replace(slots=grown)

@@ -5,8 +5,8 @@ import pytest
 from live_engine import launch
 from sojourn.errors import BadInput, EngineError, UnknownName
 from sojourn.service.engines import launcher, names
-from sojourn.simulate.launch import launch as simulator
 from sojourn.simulate.real_time import RealTimeSimulator
+from sojourn.simulate.real_time import launch as simulator
 
 
 def test_engines_are_found_by_their_names(tmp_path):
@@ -21,7 +21,7 @@ def test_one_from_outside_is_named_by_its_module():
 
 
 def test_a_module_from_outside_has_its_function_by_name():
-    assert launcher("sojourn.simulate.launch") is simulator
+    assert launcher("sojourn.simulate.real_time") is simulator
 
 
 @pytest.mark.parametrize("name", ["sojourn.errors", "live_engine:__doc__"])
@@ -37,6 +37,6 @@ def test_one_that_is_not_there_is_refused_with_those_that_are(name):
 
 
 def test_what_is_to_be_installed_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sojourn.simulate.launch", None)
+    monkeypatch.setitem(sys.modules, "sojourn.simulate.real_time", None)
     with pytest.raises(EngineError, match=r"running on simulator needs .* sojourn\[simulate\]"):
         launcher("simulator")

@@ -22,7 +22,7 @@ from sojourn.errors import (
 from sojourn.loop import Loop
 from sojourn.simulate.nodes import NodeSettings
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator
-from sojourn.simulate.settings import SimulatorSettings
+from sojourn.simulate.workload import SimulatorSettings
 from supervised import ENOUGH, Broken, Jump, begun, turned
 
 

@@ -10,8 +10,8 @@ from sojourn.decide.plan import NodePlan, Plan
 from sojourn.errors import BadAllocation, BadWorkload
 from sojourn.simulate.nodes import NodeSettings, SimulatedNodes
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator
-from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.simulator import Simulator
+from sojourn.simulate.workload import SimulatorSettings
 
 ONE = sj.Topology(
     name="one",

@@ -9,8 +9,7 @@ import sojourn as sj
 from sojourn.decide.plan import Plan
 from sojourn.engine import Drains, HasHealth, HasKafka
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator, WallClock
-from sojourn.simulate.settings import SimulatorSettings
-from sojourn.simulate.workload import Rates, Workload
+from sojourn.simulate.workload import Rates, SimulatorSettings, Workload
 
 ONE = sj.Topology(
     name="one",

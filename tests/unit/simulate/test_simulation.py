@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.errors import BadWorkload
+from sojourn.simulate.construction import build
 from sojourn.simulate.draws import ABSENT, BUSY
-from sojourn.simulate.layout import TallyIndex
+from sojourn.simulate.kernel import RECORDS
 from sojourn.simulate.simulation import Simulation
 from sojourn.simulate.workload import Dispatching, Gaps, Keys, Rates, Workload
-from sojourn.simulate.world import build
 from sojourn.topology import Arrival, Operator, Topology
 from strategies import topologies
 
@@ -155,7 +155,7 @@ def test_no_record_is_lost_whatever_is_resized(changes, dispatch, seed):
         assert run.waiting(name) == 0
         assert running(run, name) == processors
         assert not np.any(run.processors(name)["state"] == BUSY)
-    assert arrays(run).tally[TallyIndex.RECORDS] == 0
+    assert arrays(run).tally[RECORDS] == 0
 
 
 @settings(max_examples=60)
@@ -175,7 +175,7 @@ def test_of_any_topology_all_that_entered_comes_out(topology, spread, data):
     assert run.roots_done <= run.visits
     assert np.all(done["birth_s"] <= dry_s * (1 + 1e-9))
     assert np.all(done["completion_s"] <= done["sum_s"] * (1 + 1e-9) + 1e-9 * dry_s)
-    assert arrays(run).tally[TallyIndex.RECORDS] == 0
+    assert arrays(run).tally[RECORDS] == 0
 
 
 @pytest.mark.parametrize("dispatch", DISPATCH)

@@ -53,7 +53,7 @@ class OfferedLoad:
         if not is_application(address):
             shared = self.among(entrances(read_topology(Path(address))))
             return {name: rates.points for name, rates in shared.items()}
-        from sojourn.spark.driver.load.samples import load_sources  # noqa: PLC0415 - optional
+        from sojourn.spark.driver.load.offered_load import load_sources  # noqa: PLC0415 - optional
 
         each = dict.fromkeys(app.sources, self.trace.times(1 / len(app.sources)).points)
         load_sources(app, address, each)  # only for its checks: fail before anything starts

@@ -10,7 +10,7 @@ from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
 from sojourn.spark.driver.busy_cores import CpuUsage
-from sojourn.spark.driver.kafka.append_times import AppendTimes, place_of
+from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.reading import Reading
 from sojourn.spark.wire.counters import (
@@ -21,6 +21,7 @@ from sojourn.spark.wire.counters import (
     PartTally,
     Trace,
 )
+from sojourn.spark.wire.headers import position_of
 
 # An upper bound for the time from topic to host; end offsets and hosts are not read at the
 # same moment, so some records always seem to be between them.
@@ -34,7 +35,7 @@ class Pulls:
     """The counters of an application between one look and the next."""
 
     layout: Layout
-    offsets: AppendTimes
+    offsets: Offsets
     positions: dict[str, dict[str, dict[int, int]]]
     """The offset that each query reads next, by topic and partition."""
     outputs: dict[str, dict[str, dict[int, int]]]
@@ -316,7 +317,7 @@ class Pulls:
 
         Both are corrected if the clocks of producers are wrong.
         """
-        place = place_of(trace.root)
+        place = position_of(trace.root)
         source = None if place is None else self.sources.get(place[0])
         if place is None or source is None:
             return trace.birth_s, trace.sojourn_s

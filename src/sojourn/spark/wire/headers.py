@@ -146,6 +146,20 @@ def marked(topic: str, mark: str) -> str:
     return f"{topic}@{mark}" if mark else topic
 
 
+def position_of(root: str) -> tuple[str, int, int] | None:
+    """Return topic, partition and offset from the id of a root; None if it has another form.
+
+    The topic may carry a mark (`marked`), which is dropped.
+
+    >>> position_of("orders@Xk3f9a2B-5f0c9e1a/3/1207"), position_of("an id of its own")
+    (('orders', 3, 1207), None)
+    """
+    parts = root.rsplit("/", 2)
+    if len(parts) != 3 or not (parts[1].isdecimal() and parts[2].isdecimal()):
+        return None
+    return parts[0].partition("@")[0], int(parts[1]), int(parts[2])
+
+
 def id_in(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:
     """Return the id in the header *name*, `ID` or `ROOT`, of headers as Spark has them.
 

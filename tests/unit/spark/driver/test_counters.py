@@ -6,7 +6,7 @@ import sojourn as sj
 from sojourn.errors import BadInput
 from sojourn.measure.counters import ProcessorReport, sooner
 from sojourn.spark.driver.counters import Pulls
-from sojourn.spark.driver.kafka.append_times import AppendTimes
+from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.wire.counters import (
@@ -31,7 +31,7 @@ app.project("upper", reads=split, columns={"word": "upper(word)"})
 app.sink(split)
 
 
-class Scripted(AppendTimes):
+class Scripted(Offsets):
     """Offsets that are told instead of asked for."""
 
     def __init__(self, samples):

@@ -23,9 +23,8 @@ from pyspark.sql import SparkSession
 
 from sojourn.decide.plan import Plan
 from sojourn.spark.driver.kafka.broker import Broker
-from sojourn.spark.driver.load.offered_load import Load
+from sojourn.spark.driver.load.offered_load import Load, load_sources
 from sojourn.spark.driver.load.producer import LoadProcess
-from sojourn.spark.driver.load.samples import load_sources
 from sojourn.spark.driver.nodes.executors import executors
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine

@@ -20,9 +20,8 @@ from statistics import fmean
 
 from sojourn.decide.plan import Plan
 from sojourn.spark.driver.kafka.broker import Broker
-from sojourn.spark.driver.load.offered_load import Load
+from sojourn.spark.driver.load.offered_load import Load, load_sources
 from sojourn.spark.driver.load.producer import LoadProcess
-from sojourn.spark.driver.load.samples import load_sources
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications import node_death_app

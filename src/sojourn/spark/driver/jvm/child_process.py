@@ -10,8 +10,6 @@ from pathlib import Path
 from sojourn.app.loading import import_path
 from sojourn.files.private_files import append_to
 
-__all__ = ["ChildProcess"]
-
 _WATCHDOG = Path(__file__).with_name("watchdog.py")
 # Time that a watchdog needs in addition to the grace of its command.
 _SLACK_S = 5.0
@@ -70,7 +68,6 @@ class ChildProcess:
         return self._watchdog.poll()
 
     def wait(self) -> int:
-        """Wait until the command exits, and return its status."""
         return self._watchdog.wait()
 
     def stop(self) -> None:

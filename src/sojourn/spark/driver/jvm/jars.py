@@ -1,5 +1,6 @@
 """The jars of Spark's Kafka connector and of the broker, downloaded once.
 
+PySpark contains the Ivy that downloads them, so nothing else has to be installed.
 `python -m sojourn.spark.driver.jvm.jars` downloads them ahead of time.
 """
 
@@ -7,24 +8,33 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TextIO
 
-from sojourn.errors import BadFile, JarsMissing, SojournError
-from sojourn.spark.driver.jvm.ivy import HERE, Ivy, spark_version
+from sojourn.errors import BadFile, EngineError, JarsMissing, SojournError
 from sojourn.spark.driver.jvm.java import find_java
-
-__all__ = ["Jars", "jars_folder", "main", "resolve_jars"]
 
 # A release of Spark may be published before its connector. These revisions are known to work
 # with a newer Spark; the token provider of the same revision is not published.
 _NEXT_BEST = {"connector": "4.2.0", "token_provider": "4.1.0-preview1"}
 _MARK = "complete.json"
+# Ivy's settings, and `ivy.xml`, which lists the dependencies.
+_HERE = Path(__file__).parent
+
+# "\t\t:: org.apache.kafka#kafka_2.13;3.9.2: not found", with "!kafka_2.13.jar" for one file
+_MISSING = re.compile(r"^\t\t:: ([^#\s]+)#([^;\s]+);([^:!\s]+)", re.MULTILINE)
+_PROBLEM = re.compile(r"^\t([^\s=].*)", re.MULTILINE)
+_THROWN = re.compile(
+    r'^(?:Exception in thread "\S+" )?([\w.$]+(?:Exception|Error)\b.*)', re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +45,60 @@ class Jars:
     """Revision of Spark's Kafka connector."""
     spark: tuple[Path, ...]
     broker: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ivy:
+    """Ivy with its settings and its cache."""
+
+    java: Path
+    settings: Path
+    cache: Path
+    """Cache folder, which no other process may use at the same time."""
+    lock: int
+    """Descriptor of a locked file.
+
+    Ivy inherits it, so the lock holds even if Ivy outlives the process that started it.
+    """
+
+    def retrieve(self, conf: str, into: Path, revisions: Mapping[str, str]) -> None:
+        """Download the jars of the configuration *conf* of `ivy.xml` to the folder *into*.
+
+        Raise `JarsMissing` with Ivy's message if a jar cannot be downloaded.
+        """
+        done = subprocess.run(  # noqa: S603 - no shell, and our own arguments
+            [
+                self.java,
+                *(f"-Dsojourn.{name}={revision}" for name, revision in revisions.items()),
+                "-jar",
+                _jar(),
+                *("-settings", self.settings),
+                *("-cache", self.cache),
+                *("-ivy", _HERE / "ivy.xml"),
+                *("-confs", conf),
+                *("-retrieve", f"{into}/[artifact]-[revision].[ext]"),
+            ],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            pass_fds=(self.lock,),
+            check=False,
+        )
+        if done.returncode:
+            raise self._told(conf, done.stdout, done.stderr)
+
+    def _told(self, conf: str, out: str, err: str) -> JarsMissing:
+        """Return the error, with the relevant lines of Ivy's output."""
+        missing = dict.fromkeys(":".join(found) for found in _MISSING.findall(out))
+        _, _, summary = out.partition(":: problems summary ::")
+        # an exception is the root cause; "not found" only follows from it
+        problem = _THROWN.search(err) or _PROBLEM.search(summary)
+        said = problem[1] if problem else "not found" if missing else (err or out).strip()
+        return JarsMissing(
+            tuple(missing) or (f"the jars for the {conf} class path",),
+            f"Ivy, with {self.settings}, says {said!r}",
+        )
 
 
 def jars_folder() -> Path:
@@ -77,7 +141,7 @@ def resolve_jars(
 
 def _downloaded(place: Path, settings: Path, lock: int, tell: Callable[[str], None]) -> Jars:
     """Download the jars, and move them to *place* atomically."""
-    ivy = Ivy(java=find_java(), settings=settings, cache=place.parent / "ivy", lock=lock)
+    ivy = _Ivy(java=find_java(), settings=settings, cache=place.parent / "ivy", lock=lock)
     tell(f"downloading Spark's Kafka connector and a Kafka broker (once) to {place}")
     partial = place.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -95,9 +159,9 @@ def _downloaded(place: Path, settings: Path, lock: int, tell: Callable[[str], No
     return _jars(place, connector, sizes)
 
 
-def _connector(ivy: Ivy, into: Path) -> str:
+def _connector(ivy: _Ivy, into: Path) -> str:
     """Download the connector of this Spark, or the next best; return its revision."""
-    spark = spark_version()
+    spark = _pyspark().version
     try:
         ivy.retrieve("spark", into, {"connector": spark, "token_provider": spark})
     except JarsMissing:
@@ -130,19 +194,34 @@ def _jars(place: Path, connector: str, names: Iterable[str]) -> Jars:
 
 def _wanted() -> str:
     """Return a hash of everything that determines the set of jars."""
-    wanted = hashlib.sha256((HERE / "ivy.xml").read_bytes())
-    wanted.update(json.dumps([spark_version(), _NEXT_BEST]).encode())
+    wanted = hashlib.sha256((_HERE / "ivy.xml").read_bytes())
+    wanted.update(json.dumps([_pyspark().version, _NEXT_BEST]).encode())
     return wanted.hexdigest()[:16]
 
 
 def _settings(given: Path | None) -> Path:
-    named = given or Path(os.environ.get("SOJOURN_IVY_SETTINGS") or HERE / "ivysettings.xml")
+    named = given or Path(os.environ.get("SOJOURN_IVY_SETTINGS") or _HERE / "ivysettings.xml")
     try:
         named.open("rb").close()
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         raise BadFile(str(named), problem, "name an Ivy settings file") from error
     return named.absolute()
+
+
+def _jar() -> Path:
+    jars = Path(str(_pyspark().locate_file("pyspark/jars")))
+    found = sorted(jars.glob("ivy-*.jar"))
+    if not found:
+        raise EngineError(f"there is no Ivy in {jars}; reinstall pyspark with pip")
+    return found[-1]
+
+
+def _pyspark() -> Distribution:
+    try:
+        return distribution("pyspark")
+    except PackageNotFoundError as error:
+        raise EngineError("pyspark is not installed; install sojourn[spark]") from error
 
 
 @contextmanager

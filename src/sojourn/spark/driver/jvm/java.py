@@ -8,11 +8,8 @@ from pathlib import Path
 
 from sojourn.errors import NoJava
 
-__all__ = ["LEAST_JAVA", "find_java"]
-
-LEAST_JAVA = 17
-"""The oldest version that Spark 4 supports."""
-
+# The oldest version that Spark 4 supports.
+_LEAST = 17
 # `java -version` takes a fraction of a second, unless the machine is busy.
 _PATIENCE_S = 60.0
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
@@ -28,18 +25,18 @@ def find_java() -> Path:
     if home:
         java = Path(home) / "bin" / "java"
         if not os.access(java, os.X_OK):
-            raise NoJava(f"JAVA_HOME is {home}, and {java} cannot be run", LEAST_JAVA)
+            raise NoJava(f"JAVA_HOME is {home}, and {java} cannot be run", _LEAST)
     else:
         on_path = shutil.which("java")
         if on_path is None:
-            raise NoJava("JAVA_HOME is not set, and java is not on the PATH", LEAST_JAVA)
+            raise NoJava("JAVA_HOME is not set, and java is not on the PATH", _LEAST)
         java = Path(on_path)
     said = _version_of(java)
     version = _VERSION.search(said)
     if version is None:
-        raise NoJava(f"{java} -version printed no version: {said!r}", LEAST_JAVA)
-    if int(version[1]) < LEAST_JAVA:
-        raise NoJava(f"{java} is {version[0]}", LEAST_JAVA)
+        raise NoJava(f"{java} -version printed no version: {said!r}", _LEAST)
+    if int(version[1]) < _LEAST:
+        raise NoJava(f"{java} is {version[0]}", _LEAST)
     return java
 
 
@@ -54,5 +51,5 @@ def _version_of(java: Path) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoJava(f"{java} cannot be run: {error}", LEAST_JAVA) from error
+        raise NoJava(f"{java} cannot be run: {error}", _LEAST) from error
     return (done.stderr + done.stdout).strip()

@@ -20,8 +20,6 @@ from sojourn.files.private_files import PRIVATE_UMASK, append_to, make_folder
 from sojourn.spark.driver.jvm.jars import Jars
 from sojourn.spark.driver.master import Master
 
-__all__ = ["end_session", "new_session", "remove_with_java", "tasks_of"]
-
 _GRACE_S = 20.0
 
 

@@ -16,8 +16,6 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-__all__ = ["keep", "main"]
-
 # Polling interval for events without a notification: the exit of the command, and the death of
 # a parent whose other children still hold the pipe open.
 _LOOK_S = 0.1

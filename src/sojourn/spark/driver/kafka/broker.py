@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from confluent_kafka import KafkaException
+
 from sojourn.errors import BrokerFailed
 from sojourn.files.private_files import PRIVATE_UMASK
 from sojourn.spark.driver.jvm.child_process import ChildProcess
@@ -21,14 +23,12 @@ from sojourn.spark.driver.jvm.java import find_java
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.folder import Credentials, Folder, new_cluster
 from sojourn.spark.driver.kafka.ports import HOST, answers, free_ports
-from sojourn.spark.driver.kafka.topics import cluster_of, make_topics
-
-__all__ = ["Broker"]
+from sojourn.spark.driver.kafka.topics import make_topics
 
 # Another process may take a free port in the second or two before Java binds it.
 _ATTEMPTS = 5
 _TAKEN = "Address already in use"
-_LOOK_S = 0.05
+_ANSWER_S, _LOOK_S = 10.0, 0.05
 _GRACE_S = 10.0
 _LOGGER = "-Dorg.slf4j.simpleLogger"
 _OPTIONS = (
@@ -140,7 +140,6 @@ class Broker:
             self._process.stop()
 
     def size_bytes(self, topics: Iterable[str]) -> int:
-        """Return the bytes that the records of *topics* take on disk."""
         folder = self._folder
         return 0 if folder is None else folder.size_bytes(topics)
 
@@ -155,8 +154,7 @@ class Broker:
 
     def stop(self) -> None:
         """Stop the broker, and remove a temporary folder; do nothing if it does not run."""
-        if self._process is not None:
-            self._process.stop()
+        self.kill()
         if self._folder is not None and self._folder.temporary:
             shutil.rmtree(self._folder.path, ignore_errors=True)
         self._process = self._folder = None
@@ -207,7 +205,7 @@ class Broker:
         deadline_s = time.monotonic() + self._patience_s
         while process.status is None:
             # another process may have taken the port, even another broker: compare cluster ids
-            if answers(self._port, self._host) and cluster_of(self.cluster.client()) == cluster:
+            if answers(self._port, self._host) and _identity(self.cluster) == cluster:
                 return True
             if time.monotonic() > deadline_s:
                 raise BrokerFailed(
@@ -217,6 +215,15 @@ class Broker:
                 )
             time.sleep(_LOOK_S)
         return False
+
+
+def _identity(cluster: Cluster) -> str | None:
+    """Return the id of a cluster; None while it is not ready."""
+    try:
+        told = cluster.client().list_topics(timeout=_ANSWER_S)
+    except KafkaException:
+        return None
+    return told.cluster_id if told.brokers else None
 
 
 def _formatted(folder: Folder, command: list[str]) -> str:

@@ -10,8 +10,6 @@ from sojourn.spark.driver.disk_watch import has_room
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.restarts import Restarts
 
-__all__ = ["BrokerWatch"]
-
 _LOOK_S, _ROOM_S = 0.1, 1.0
 # Free space that Kafka needs to create the files of a topic.
 _BROKER_BYTES = 32 << 20
@@ -35,7 +33,6 @@ class BrokerWatch:
 
     @property
     def restarts(self) -> int:
-        """Number of restarts so far."""
         return self._restarts.number
 
     def __enter__(self) -> Self:

@@ -3,7 +3,6 @@
 Client options may contain secrets: they are passed to clients, and never printed.
 """
 
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -23,14 +22,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from sojourn.errors import BadInput, BrokerFailed
 from sojourn.spark.agent.kafka_reach import KafkaBrokers
-from sojourn.spark.driver.kafka.topics import check_topic, partitions_led
-
-__all__ = ["Cluster"]
+from sojourn.spark.driver.kafka.topics import (
+    await_leaders,
+    check_topic,
+    creating_topics,
+    partitions_led,
+)
 
 _PLAIN = "PLAINTEXT"
 _ANSWER_S = 10.0
-_PATIENCE_S = 60.0
-_LOOK_S = 0.02
 # Retention must not delete what one operator has committed and the next has not read, even if
 # the application is stopped for a long time.
 _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -107,7 +107,6 @@ class Cluster:
         return {**self.for_clients, **java}
 
     def client(self) -> AdminClient:
-        """Return a new admin client."""
         # at its default level it writes to standard error whenever a broker disconnects
         return AdminClient({**self.for_clients, "log_level": 0})
 
@@ -153,7 +152,7 @@ class Cluster:
         for name in names:
             check_topic(name, partitions)
         client = self.client()
-        try:
+        with creating_topics("check your permissions (ACLs), and see the broker's log"):
             there = partitions_led(client)
             for name, whose in (required or {}).items():
                 if name not in there:
@@ -162,18 +161,7 @@ class Cluster:
             # brokers that are too old for the fence get the topics without it
             if not (fenced and new and _are_made(client, new, partitions, _KEPT | _FENCE)):
                 _are_made(client, new, partitions, _KEPT)
-            until_s = time.monotonic() + _PATIENCE_S
-            while not all((found := partitions_led(client)).get(name) for name in names):
-                if time.monotonic() > until_s:
-                    raise BrokerFailed(
-                        f"topics were not ready after {_PATIENCE_S:g} s", "see the broker's log"
-                    )
-                time.sleep(_LOOK_S)
-        except (KafkaException, TimeoutError) as error:
-            raise BrokerFailed(
-                f"topics could not be created: {error}",
-                "check your permissions (ACLs), and see the broker's log",
-            ) from error
+            found = await_leaders(client, lambda led: all(map(led.get, names)))
         return {name: found[name] for name in names}
 
     def unbind(self, topics: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ partition. The marker is retained as long as the letter, so every reader sees th
 import re
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -23,8 +24,6 @@ from sojourn.spark.wire.dead_letter import (
     TRIES,
 )
 from sojourn.spark.wire.headers import ERROR, Header
-
-__all__ = ["RETRIED", "DeadLetter", "DeadLetters", "headers_of", "reader", "unreachable"]
 
 RETRIED = "sojourn-retried"
 """Header of a marker message: the partition and offset of a letter that was retried."""
@@ -67,7 +66,6 @@ class DeadLetters:
 
     @property
     def topic(self) -> str:
-        """Name of the topic of dead letters."""
         return f"{self.application}.dead-letters"
 
     @property
@@ -117,26 +115,24 @@ class DeadLetters:
         ]
 
     def _messages(self, since_s: float | None) -> Iterator[Message]:
-        topic = reader(self.clients)
         try:
-            # `left`: partitions of which the end has not been reached
-            left = self._begun_in_time(topic, since_s)
-            while left:
-                message = topic.poll(_ANSWER_S)
-                if message is None:
-                    raise EngineError(
-                        f"{self.topic}: no answer from Kafka within {_ANSWER_S:g} s"
-                    )
-                if (error := message.error()) is None:
-                    yield message
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-                    left.discard(cast("int", message.partition()))
-                else:
-                    raise EngineError(f"{self.topic}: {error}")
+            with closing(reader(self.clients)) as topic:
+                # `left`: partitions of which the end has not been reached
+                left = self._begun_in_time(topic, since_s)
+                while left:
+                    message = topic.poll(_ANSWER_S)
+                    if message is None:
+                        raise EngineError(
+                            f"{self.topic}: no answer from Kafka within {_ANSWER_S:g} s"
+                        )
+                    if (error := message.error()) is None:
+                        yield message
+                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                        left.discard(cast("int", message.partition()))
+                    else:
+                        raise EngineError(f"{self.topic}: {error}")
         except KafkaException as error:
             raise unreachable(error) from error
-        finally:
-            topic.close()
 
     def _begun_in_time(self, topic: Consumer, since_s: float | None) -> set[int]:
         """Assign partitions; retry while one has no leader, as in a new topic."""
@@ -185,7 +181,6 @@ def reader(clients: Mapping[str, str]) -> Consumer:
 
 
 def unreachable(error: KafkaException) -> BrokerFailed:
-    """Return the error to raise when Kafka does not answer."""
     return BrokerFailed(
         f"dead letters cannot be read from Kafka: {error.args[0].str()}",
         "check the address and the security options",

@@ -3,7 +3,6 @@
 import base64
 import fcntl
 import json
-import os
 import secrets
 import uuid
 from collections.abc import Iterable, Mapping
@@ -15,8 +14,6 @@ from sojourn.errors import BadFile, BrokerFailed
 from sojourn.files.private_files import FOLDER_MODE, make_folder, write_new
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.ports import HOST
-
-__all__ = ["Credentials", "Folder", "new_cluster"]
 
 _LOG_LINES = 8
 _OWN = {"broker.log", "client.json", "client.properties", "data", "server.properties"}
@@ -202,16 +199,8 @@ def _write(path: Path, told: Mapping[str, str]) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write a text to a new file that only its owner can read."""
     path.unlink(missing_ok=True)  # an existing file would keep its mode
-    with open(
-        path,
-        "w",
-        encoding="ascii",
-        errors="backslashreplace",
-        opener=lambda name, flags: os.open(name, flags, 0o600),
-    ) as file:
-        file.write(text)
+    write_new(path, text.encode("ascii", "backslashreplace"))
 
 
 def _size_bytes(path: Path) -> int:

@@ -16,8 +16,6 @@ from confluent_kafka.admin import AdminClient
 from sojourn.errors import BadFile, BrokerFailed
 from sojourn.files.durable_file import write_durably
 
-__all__ = ["root_marks", "state_epoch"]
-
 _FILE = "epoch"
 _ANSWER_S = 30.0
 # Kafka writes a topic id with 22 characters; 8 of them carry 48 bits.

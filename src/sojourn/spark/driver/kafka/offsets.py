@@ -10,11 +10,11 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 from math import inf
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
+import numpy as np
 from confluent_kafka import (
     OFFSET_END,
     OFFSET_INVALID,
@@ -28,8 +28,6 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from sojourn.errors import BrokerAway, EngineError
 
-__all__ = ["Offsets", "Standing"]
-
 Standing: TypeAlias = Literal["well", "shaky", "away"]
 """Health of the brokers.
 
@@ -39,6 +37,10 @@ not in that time. `away`: no broker answers.
 
 _ANSWER_S = 5.0
 _KEPT = 5000
+# Polls to keep with the offsets of each partition: eight minutes of them, or two at four times
+# the rate, under high load. That is longer than the latency of any record that matters to a
+# target.
+_KEPT_BY_PARTITION = 2400
 _SETTLES_S, _LOOK_S = 5.0, 0.05
 _STARTS_S = 30.0
 # Kafka's clients give up a record after two minutes, so an outage causes failures until then.
@@ -48,7 +50,6 @@ _SELDOM_S = 10.0
 # From this rate on, a record may not get to Python immediately.
 _MANY_PER_S = 1000.0
 
-_Counted = tuple[float, Mapping[str, int]]
 _Ends = dict[str, dict[int, int]]
 
 
@@ -56,8 +57,8 @@ class Offsets:
     """End offsets of *topics*, given with their numbers of partitions, polled every *every_s*.
 
     Above 1,000 records per second the interval is a quarter of that. The polling thread calls
-    all *followers* with the offsets. Times are those of the monotonic clock. A partition that
-    does not answer keeps its last offset, and is polled again.
+    all *followers* with the offsets. Times are those of the monotonic clock, if nothing else is
+    said. A partition that does not answer keeps its last offset, and is polled again.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class Offsets:
     ) -> None:
         self._client, self._topics, self._every_s = client, dict(topics), every_s
         self._at_start = dict(topics)
-        self._samples: deque[_Counted] = deque(maxlen=_KEPT)
+        self._samples: deque[tuple[float, Mapping[str, int]]] = deque(maxlen=_KEPT)
+        # by the wall clock: times of records are compared with it
+        self._looks: deque[tuple[float, _Ends]] = deque(maxlen=_KEPT_BY_PARTITION)
         self._ends: _Ends = {topic: {} for topic in topics}
         self._first: _Ends = {}
         self._silent: dict[tuple[str, int], float] = {}
@@ -84,7 +87,6 @@ class Offsets:
 
     @property
     def standing(self) -> Standing:
-        """Health of the brokers."""
         if self._away:
             return "away"
         return "well" if time.monotonic() - self._troubled_s > _AFTERMATH_S else "shaky"
@@ -98,7 +100,6 @@ class Offsets:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Number of partitions by topic."""
         with self._lock:
             return dict(self._topics)
 
@@ -134,7 +135,6 @@ class Offsets:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(2 * _ANSWER_S)
@@ -159,6 +159,7 @@ class Offsets:
             ends = {topic: dict(parts) for topic, parts in self._ends.items()}
             totals = {topic: sum(parts.values()) for topic, parts in ends.items()}
             self._samples.append((now_s, totals))
+        self._looks.append((time.time(), ends))
         return ends
 
     def settle(self) -> None:
@@ -187,11 +188,24 @@ class Offsets:
         with self._lock:
             # concurrent polls may have appended out of order
             samples = sorted(self._samples, key=itemgetter(0))
-        width_s = (until_s - since_s) / bins
-        totals = [
-            _at(samples, topics, since_s + width_s * number) for number in range(bins + 1)
-        ]
-        return [round(after) - round(before) for before, after in pairwise(totals)]
+        times_s = [at_s for at_s, _ in samples]
+        totals = [sum(ends[topic] for topic in topics) for _, ends in samples]
+        at_edges = np.interp(np.linspace(since_s, until_s, bins + 1), times_s, totals)
+        counted: list[int] = np.diff(np.rint(at_edges).astype(int)).tolist()
+        return counted
+
+    def appended(self, topic: str, partition: int, offset: int) -> tuple[float, float] | None:
+        """Return the wall-clock times of the polls before and after a record was appended.
+
+        None if it was appended before the first poll in the history, or after the last.
+        """
+        looks = tuple(self._looks)
+        later = bisect_right(
+            looks, offset, key=lambda look: look[1].get(topic, {}).get(partition, 0)
+        )
+        if not 0 < later < len(looks):
+            return None
+        return looks[later - 1][0], looks[later][0]
 
     def partitions(self, at: str | float = "latest") -> dict[str, dict[int, int]]:
         """Return the offset of each partition: `latest`, `earliest`, or the first from a time.
@@ -288,14 +302,3 @@ def _spec(at: str | float) -> OffsetSpec:
     else:
         spec = OffsetSpec.for_timestamp(round(1e3 * at))
     return spec
-
-
-def _at(samples: Sequence[_Counted], topics: Sequence[str], at_s: float) -> float:
-    """Return the total of end offsets at a time, interpolated between two samples."""
-    place = bisect_right(samples, at_s, key=lambda sample: sample[0])
-    before = samples[max(0, place - 1)]
-    after = samples[min(place, len(samples) - 1)]
-    low, high = (sum(sample[1][topic] for topic in topics) for sample in (before, after))
-    if after[0] <= before[0] or at_s <= before[0]:
-        return float(low)
-    return low + (high - low) * min(1.0, (at_s - before[0]) / (after[0] - before[0]))

@@ -6,8 +6,6 @@ from contextlib import ExitStack
 
 from sojourn.errors import BrokerFailed
 
-__all__ = ["HOST", "answers", "free_ports"]
-
 HOST = "127.0.0.1"
 """The loopback address, which only this machine can reach."""
 

@@ -7,6 +7,7 @@ failure. A header addresses it to the operator that failed; other readers of the
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -33,8 +34,6 @@ from sojourn.spark.wire.headers import (
     Header,
     addressee,
 )
-
-__all__ = ["retry_letters"]
 
 _ANSWER_S, _WRITTEN_S = 10.0, 60.0
 # Letters that are retried before their markers are written. If writing the markers fails, the
@@ -146,26 +145,22 @@ def _kept(headers: Iterable[Header]) -> list[Header]:
 
 
 def _partitions(clients: Mapping[str, str]) -> _Partitions:
-    asking = reader(clients)
     try:
-        found = asking.list_topics(timeout=_ANSWER_S).topics
+        with closing(reader(clients)) as asking:
+            found = asking.list_topics(timeout=_ANSWER_S).topics
     except KafkaException as error:
         raise unreachable(error) from error
-    finally:
-        asking.close()
     return {name: set(topic.partitions) for name, topic in found.items()}
 
 
 def _whole(clients: Mapping[str, str], place: TopicPartition) -> Message | None:
     """Return the message at *place*; None if Kafka no longer has it."""
-    topic = reader(clients)
-    try:
+    with closing(reader(clients)) as topic:
         topic.assign([place])
         message = topic.poll(_ANSWER_S)
-    finally:
-        topic.close()
-    there = message is not None and message.error() is None
-    return message if there and message and message.offset() == place.offset else None
+    if message is None or message.error() is not None or message.offset() != place.offset:
+        return None
+    return message
 
 
 def _written(producer: Producer, messages: Mapping[str, dict[str, Any]]) -> dict[str, str]:

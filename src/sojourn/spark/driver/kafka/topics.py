@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaException
 
@@ -10,8 +11,6 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from sojourn.errors import BadInput, BrokerFailed
-
-__all__ = ["check_topic", "cluster_of", "make_topics", "partitions_led"]
 
 _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 # Far more than any topic needs: a larger number is a typing error.
@@ -36,20 +35,11 @@ def check_topic(name: str, partitions: int) -> None:
         )
 
 
-def cluster_of(client: AdminClient) -> str | None:
-    """Return the id of the cluster that *client* reaches; None while it is not ready."""
-    try:
-        told = client.list_topics(timeout=_ANSWER_S)
-    except KafkaException:
-        return None
-    return told.cluster_id if told.brokers else None
-
-
 def make_topics(client: AdminClient, partitions: Mapping[str, int]) -> None:
     """Create missing topics, and wait until all partitions have a leader."""
     for name, number in partitions.items():
         check_topic(name, number)
-    try:
+    with creating_topics("see the broker's log"):
         there = partitions_led(client)
         for name, number in partitions.items():
             if there.get(name, number) != number:
@@ -64,16 +54,30 @@ def make_topics(client: AdminClient, partitions: Mapping[str, int]) -> None:
         ]
         for made in client.create_topics(new).values() if new else ():
             made.result(_ANSWER_S)
-        deadline_s = time.monotonic() + _PATIENCE_S
-        while not partitions.items() <= partitions_led(client).items():
-            if time.monotonic() > deadline_s:
-                raise BrokerFailed(
-                    f"topics were not ready after {_PATIENCE_S:g} s", "see the broker's log"
-                )
-            time.sleep(_LOOK_S)
+        await_leaders(client, lambda led: partitions.items() <= led.items())
+
+
+@contextmanager
+def creating_topics(way_out: str) -> Iterator[None]:
+    """Raise `BrokerFailed` with *way_out* for what Kafka refuses inside."""
+    try:
+        yield
     except (KafkaException, TimeoutError) as error:
-        problem = f"topics could not be created: {error}"
-        raise BrokerFailed(problem, "see the broker's log") from error
+        raise BrokerFailed(f"topics could not be created: {error}", way_out) from error
+
+
+def await_leaders(
+    client: AdminClient, enough: Callable[[Mapping[str, int]], bool]
+) -> dict[str, int]:
+    """Wait until *enough* partitions have a leader; return their number, by topic."""
+    until_s = time.monotonic() + _PATIENCE_S
+    while not enough(led := partitions_led(client)):
+        if time.monotonic() > until_s:
+            raise BrokerFailed(
+                f"topics were not ready after {_PATIENCE_S:g} s", "see the broker's log"
+            )
+        time.sleep(_LOOK_S)
+    return led
 
 
 def partitions_led(client: AdminClient) -> dict[str, int]:

@@ -1,6 +1,6 @@
-"""The load that a producer offers to topics: rates over time, and a report of the outcome."""
+"""The load that a producer offers to topics: rates over time, samples, a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice, pairwise, repeat
 from math import inf, isfinite, sqrt
 from random import Random
@@ -8,21 +8,12 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from sojourn.errors import BadWorkload
+from sojourn.app.application import App
+from sojourn.app.codec import codec_of
+from sojourn.app.loading import is_address, load
+from sojourn.errors import BadApplication, BadWorkload, SojournError
 from sojourn.spark.driver.kafka.topics import check_topic
-from sojourn.text import shown
-
-__all__ = [
-    "Gaps",
-    "Load",
-    "LoadReport",
-    "Source",
-    "arrivals_s",
-    "drawn_gaps",
-    "parse_load",
-    "parse_report",
-    "payload",
-]
+from sojourn.spark.wire.headers import BLOB
 
 Gaps = Literal["poisson", "constant", "uniform"] | float
 """Distribution of the gaps between arrivals; `uniform` is 0 to 2 times the mean.
@@ -31,7 +22,11 @@ A number is their squared coefficient of variation (scv), of a gamma distributio
 """
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+Message = tuple[bytes, dict[str, str | bytes | None]]
+"""The value and the headers of a message."""
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The records for one topic, and their rate over time."""
 
     topic: str
@@ -67,12 +62,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.at_once < 1:
             raise BadWorkload(f"{self.topic}: {self.at_once} records at once; write 1 or more")
 
-    def drawn(self, random: Random) -> Iterator[float]:
-        """Yield an infinite stream of gaps with a mean of 1."""
-        return drawn_gaps(self.gaps, random, at_once=self.at_once)
 
-
-class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Load(msgspec.Struct, frozen=True, kw_only=True):
     """A load on topics of the brokers *servers*."""
 
     servers: str
@@ -98,15 +89,14 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Yield when the records of *source* are due, in seconds since the start."""
         random = Random(f"{self.seed} {source.topic}")  # noqa: S311 - no secret
         end_s = inf if self.lasts_s is None else self.lasts_s
-        for at_s in islice(arrivals_s(source.points, source.drawn(random)), source.most):
+        gaps = drawn_gaps(source.gaps, random, at_once=source.at_once)
+        for at_s in islice(arrivals_s(source.points, gaps), source.most):
             if at_s >= end_s:
                 return
             yield at_s
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcome of a load."""
-
     started_s: float
     """Time of the start, in seconds since 1970."""
     lasted_s: float
@@ -120,7 +110,6 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     """Reason of the first failure."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object."""
         return cast("dict[str, Any]", msgspec.to_builtins(self))
 
     def __str__(self) -> str:
@@ -132,33 +121,59 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join([*lines, f"records were sent up to {1000 * self.late_s:.0f} ms late"])
 
 
-def parse_load(text: str | bytes) -> Load:
-    """Return the load described by *text*, in JSON. Raise `BadWorkload` if it is invalid.
+def load_sources(
+    app: App,
+    address: str,
+    rates: Mapping[str, tuple[tuple[float, float], ...]],
+    *,
+    gaps: Gaps = "poisson",
+    at_once: int = 1,
+    most: int | None = None,
+) -> tuple[Source, ...]:
+    """Return the load on the sources in *rates*, which maps each to points of time and rate.
 
-    >>> parse_load('{"servers": "a:9092", "sources": [{"topic": "lines", "points": 7}]}')
-    Traceback (most recent call last):
-    ...
-    sojourn.errors.BadWorkload: ... Expected `array`, got `int` - at `$.sources[0].points`; ...
+    Raise `BadApplication` if a source has no samples. The application of a topology file needs
+    none.
     """
+    stand_in = not is_address(address)
+    for name in rates:
+        if name not in app.samples and not stand_in:
+            raise BadApplication(
+                f"sources.{name}",
+                "it has no samples",
+                f"give app.source samples=, or write to the topic {app.topic(name)} yourself",
+            )
+    return tuple(
+        Source(
+            topic=app.topic(name),
+            points=points,
+            gaps=gaps,
+            at_once=at_once,
+            records="" if stand_in else f"{address} {name}",
+            most=most,
+        )
+        for name, points in rates.items()
+    )
+
+
+def messages(place: str, seed: int) -> Iterator[Message]:
+    """Yield the encoded samples of a source, with the address `package.module:app source`.
+
+    Raise `BadApplication` if the samples function raises, and `BadRecord` if a sample does not
+    fit the schema of the source.
+    """
+    address, _, name = place.rpartition(" ")
+    app = load(address)
+    encode = codec_of(app.sources[name]).encode
     try:
-        return msgspec.json.decode(text, type=Load)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadWorkload(f"{shown(text)} is not a load: {error}; correct it there") from error
-
-
-def parse_report(said: Sequence[str]) -> LoadReport | None:
-    """Return the last report among the lines *said*; libraries may print other lines.
-
-    >>> told = '{"started_s":1,"lasted_s":2,"sent":{"lines":7},"failed":{},"late_s":0.01}'
-    >>> parse_report(["a warning", told, "{"]).sent
-    {'lines': 7}
-    """
-    for line in reversed(said):
-        try:
-            return msgspec.json.decode(line, type=LoadReport)
-        except msgspec.DecodeError:
-            continue
-    return None
+        for record in app.samples[name](seed):
+            payload, blobs = encode(record)
+            yield payload, {BLOB + column: value for column, value in blobs.items()}
+    except SojournError:
+        raise
+    except Exception as error:
+        problem = f"making samples failed: {type(error).__name__}: {error}"
+        raise BadApplication(f"sources.{name}.samples", problem, "correct it") from error
 
 
 def payload(number: int, size_bytes: int | None = None) -> bytes:

@@ -1,30 +1,27 @@
 """`python -m sojourn.spark.driver.load.producer`: sends records to topics at rates that change.
 
-The load (`offered_load.Load`) is JSON: the argument, a file that the argument names, or
-standard input. When it ends, or on SIGTERM or SIGINT, the program prints its report as one line
-of JSON.
+The program reads the load (`offered_load.Load`) from `load.json` in its working folder. When
+the load ends, or on SIGTERM or SIGINT, it writes its report to `report.json`.
 """
 
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from sojourn.errors import BadFile, EngineError, SojournError
+from sojourn.errors import EngineError, SojournError
 from sojourn.spark.driver.jvm.child_process import ChildProcess
-from sojourn.spark.driver.load.offered_load import Load, LoadReport, parse_load, parse_report
+from sojourn.spark.driver.load.offered_load import Load, LoadReport
 from sojourn.spark.driver.load.sender import Sender
-
-__all__ = ["LoadProcess", "main"]
 
 # More than `Sender` waits for the last acknowledgements.
 _GRACE_S = 10.0
 _LAST_LINES = 10
+_LOAD, _REPORT = "load.json", "report.json"
 
 
 class LoadProcess:
@@ -39,11 +36,6 @@ class LoadProcess:
         )
 
     @property
-    def process_group(self) -> int:
-        """Process group of the producer and its watchdog."""
-        return self._running()[0].group
-
-    @property
     def sent(self) -> LoadReport:
         """Report of the load. Raise `EngineError` while the process runs, or if it failed."""
         if isinstance(self._outcome, EngineError):
@@ -56,10 +48,9 @@ class LoadProcess:
             raise EngineError("the load is already running; stop it first")
         self._outcome = EngineError("the load is still running; wait for it, or stop it")
         self._folder = Path(tempfile.mkdtemp(prefix="sojourn-load-"))
-        asked = self._folder / "load.json"
-        asked.write_bytes(msgspec.json.encode(self._load))
+        (self._folder / _LOAD).write_bytes(msgspec.json.encode(self._load))
         self._process = ChildProcess(
-            [sys.executable, "-m", "sojourn.spark.driver.load.producer", asked.name],
+            [sys.executable, "-m", "sojourn.spark.driver.load.producer"],
             folder=self._folder,
             log=self._folder / "log",
             grace_s=_GRACE_S,
@@ -78,13 +69,11 @@ class LoadProcess:
 
     def stop(self) -> None:
         """Stop the load, and keep its report in `sent`; do nothing if it does not run."""
-        if self._process is None:
+        if self._process is None or self._folder is None:
             return
-        process, folder = self._running()
-        process.stop()
-        said = (folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
-        self._outcome = _outcome(process.status, said)
-        shutil.rmtree(folder, ignore_errors=True)
+        self._process.stop()
+        self._outcome = _outcome(self._process.status, self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
         self._process = self._folder = None
 
     def __enter__(self) -> Self:
@@ -94,46 +83,30 @@ class LoadProcess:
     def __exit__(self, *_exception: object) -> None:
         self.stop()
 
-    def _running(self) -> tuple[ChildProcess, Path]:
-        if self._process is None or self._folder is None:
-            raise EngineError("the load is not running; start it first")
-        return self._process, self._folder
 
-
-def main(arguments: Sequence[str]) -> int:
-    """Run the load in the arguments; return the exit status."""
+def main(folder: Path) -> int:
+    """Send the load in *folder*; return the exit status."""
     try:
-        sender = Sender(parse_load(_text(arguments)))
+        load = msgspec.json.decode((folder / _LOAD).read_bytes(), type=Load)
+        sender = Sender(load)
         for told in (signal.SIGTERM, signal.SIGINT):
             signal.signal(told, lambda *_: sender.stop())
         sent = sender.run()
     except SojournError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(msgspec.json.encode(sent).decode() + "\n")
+    (folder / _REPORT).write_bytes(msgspec.json.encode(sent))
     return 0
 
 
-def _text(arguments: Sequence[str]) -> bytes:
-    if not arguments:
-        return sys.stdin.buffer.read()
-    asked = arguments[0]
-    if asked.lstrip().startswith("{"):
-        return asked.encode()
-    try:
-        return Path(asked).read_bytes()
-    except (OSError, ValueError) as error:
-        raise BadFile(asked, f"cannot be read: {error}", "check the path") from error
-
-
-def _outcome(status: int | None, said: Sequence[str]) -> LoadReport | EngineError:
+def _outcome(status: int | None, folder: Path) -> LoadReport | EngineError:
     """Return the report of a process that exited with *status*, or its error."""
-    sent = parse_report(said)
-    if status == 0 and sent is not None:
-        return sent
+    if status == 0:
+        return msgspec.json.decode((folder / _REPORT).read_bytes(), type=LoadReport)
+    said = (folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
     last = " / ".join(said[-_LAST_LINES:]) or "nothing"
     return EngineError(f"the load exited with status {status}; its last output: {last}")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(Path.cwd()))

@@ -12,10 +12,14 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Confirmed
 
 from sojourn.errors import BadWorkload, BrokerFailed
-from sojourn.spark.driver.load.offered_load import Load, LoadReport, Source, payload
-from sojourn.spark.driver.load.samples import Message, messages
-
-__all__ = ["Sender"]
+from sojourn.spark.driver.load.offered_load import (
+    Load,
+    LoadReport,
+    Message,
+    Source,
+    messages,
+    payload,
+)
 
 _KAFKA = {
     "linger.ms": 0,

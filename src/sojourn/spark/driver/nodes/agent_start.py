@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -35,8 +36,6 @@ from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
 from sojourn.spark.agent.agent import OWN_LOG
 from sojourn.spark.driver.nodes.executors import Executor, executor_process, on_executor
-
-__all__ = ["AgentCommand", "Start", "agent_starts", "start_agent"]
 
 Start: TypeAlias = Callable[[Executor, threading.Event], None]
 """Starts the agent of an executor; gives up when the event is set."""
@@ -80,19 +79,10 @@ def agent_starts(session: SparkSession, agent: AgentCommand) -> Start:
     def start(executor: Executor, stopping: threading.Event) -> None:
         # longer than the task waits, so that the task can still return its reason to fail
         patience_s = agent.patience_s + 10.0
-        on_executor(session, executor, _Starting(agent), patience_s, stopping)
+        # pickled by the name of the function, not by its code
+        on_executor(session, executor, partial(start_agent, agent), patience_s, stopping)
 
     return start
-
-
-@dataclass(frozen=True, slots=True)
-class _Starting:
-    """The function that a task calls: pickled by the name of its class, not by its code."""
-
-    agent: AgentCommand
-
-    def __call__(self) -> int:
-        return start_agent(self.agent)
 
 
 def start_agent(agent: AgentCommand, folder: Path | None = None) -> int:

@@ -11,25 +11,11 @@ from sojourn.errors import EngineError
 from sojourn.spark.driver.nodes.agent_start import Start
 from sojourn.spark.driver.nodes.executors import Executor
 
-__all__ = ["Agents", "NodeEvents", "pause_s"]
-
 _LOOK_S = 0.5
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 # Starts in parallel: each holds a thread here and a slot there for about a second.
 _AT_ONCE = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeEvents:
-    """Callbacks for changes of nodes; all are called in the same thread."""
-
-    come: Callable[[Executor], None]
-    """The agent of the executor is ready."""
-    gone: Callable[[Executor], None]
-    """The executor is no longer registered."""
-    failed: Callable[[Executor, str], None]
-    """Its agent did not start, for this reason; the start is retried."""
 
 
 @dataclass(slots=True)
@@ -41,28 +27,29 @@ class _Post:
     ready: bool = False
     failures: int = 0
     """Failed starts since it was last ready."""
+    problem: str = ""
+    """Why the last start failed."""
     again_s: float = 0.0
     """The time of the next retry."""
 
 
 class Agents:
-    """Starts one agent on each executor that *look* returns, and calls *events*.
+    """Starts one agent on each executor that *look* returns.
 
     A context manager with a thread of its own. An agent that is ready is not started again
-    unless `lost` reports its end. On exit, starts under way give up and are waited for; no
-    callback is called after that. Agents end with their executors.
+    unless `lost` reports its end. On exit, starts under way give up and are waited for. Agents
+    end with their executors.
     """
 
     def __init__(
         self,
         look: Callable[[], Sequence[Executor]],
         start: Start,
-        events: NodeEvents,
         *,
         look_s: float = _LOOK_S,
         first_pause_s: float = _FIRST_PAUSE_S,
     ) -> None:
-        self._look, self._start, self._events = look, start, events
+        self._look, self._start = look, start
         self._look_s, self._first_pause_s = look_s, first_pause_s
         self._posts: dict[str, _Post] = {}
         self._lost: set[str] = set()
@@ -76,11 +63,13 @@ class Agents:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self.close()
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
     @property
     def ready(self) -> tuple[Executor, ...]:
-        """The executors whose agents are ready."""
         with self._lock:
             return tuple(post.executor for post in self._posts.values() if post.ready)
 
@@ -90,17 +79,16 @@ class Agents:
         with self._lock:
             return tuple(post.executor for post in self._posts.values())
 
+    @property
+    def problems(self) -> dict[str, str]:
+        """Why agents did not start, by executor; their start is retried."""
+        with self._lock:
+            return {name: post.problem for name, post in self._posts.items() if post.problem}
+
     def lost(self, executor_id: str) -> None:
         """Restart the agent of an executor, which has ended before its executor."""
         with self._lock:
             self._lost.add(executor_id)
-
-    def close(self) -> None:
-        """Stop the thread, and make starts under way give up."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -115,13 +103,11 @@ class Agents:
             self._stopping.wait(self._look_s)
 
     def _forget(self, found: Collection[str]) -> None:
-        for name in [each for each in self._posts if each not in found]:
-            with self._lock:
-                post = self._posts.pop(name)
+        with self._lock:
+            for name in self._posts.keys() - found:
+                # a start under way notices by itself that its executor is gone
+                del self._posts[name]
                 self._lost.discard(name)
-            # a start under way notices by itself that its executor is gone
-            if post.ready:
-                self._events.gone(post.executor)
 
     def _attend(self, executor: Executor) -> None:
         with self._lock:
@@ -143,20 +129,17 @@ class Agents:
         post.starting, error = None, started.exception()
         if error is None:
             with self._lock:
-                post.ready, post.failures = True, 0
-            self._events.come(post.executor)
+                post.ready, post.failures, post.problem = True, 0, ""
             return
         post.failures += 1
-        post.again_s = time.monotonic() + pause_s(post.failures, self._first_pause_s)
-        said = str(error) if isinstance(error, EngineError) else repr(error)
-        if not self._stopping.is_set():
-            self._events.failed(post.executor, said)
+        post.again_s = time.monotonic() + _pause_s(post.failures, self._first_pause_s)
+        post.problem = str(error) if isinstance(error, EngineError) else repr(error)
 
 
-def pause_s(failures: int, first_s: float = _FIRST_PAUSE_S) -> float:
+def _pause_s(failures: int, first_s: float = _FIRST_PAUSE_S) -> float:
     """Return the delay before the start of an agent is retried after *failures*.
 
-    >>> [pause_s(failures) for failures in (1, 2, 3, 20)]
+    >>> [_pause_s(failures) for failures in (1, 2, 3, 20)]
     [0.5, 1.0, 2.0, 30.0]
     """
     return min(_LONGEST_PAUSE_S, first_s * 2.0 ** min(failures - 1, 30))

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Self
 
 import msgspec
@@ -19,24 +18,20 @@ from sojourn.spark.agent.agent import node_name
 from sojourn.spark.agent.kafka_reach import KafkaBrokers
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.nodes.agent_start import AgentCommand, agent_starts
-from sojourn.spark.driver.nodes.agents import Agents, NodeEvents
-from sojourn.spark.driver.nodes.executors import Executor, executors
+from sojourn.spark.driver.nodes.agents import Agents
+from sojourn.spark.driver.nodes.executors import executors
 from sojourn.spark.driver.nodes.negotiator import (
-    SilentExecutors,
+    RequestedNodes,
     SparkNegotiator,
     remove_executor,
 )
 from sojourn.spark.driver.nodes.node_health import (
     NodeWarnings,
-    measured,
     node_health,
     node_order,
 )
-from sojourn.spark.driver.nodes.requested_nodes import RequestedNodes
 from sojourn.spark.driver.state.shared_folder import SharedFolder
 from sojourn.spark.wire.counters import NodeState
-
-__all__ = ["ClusterNodes"]
 
 _LOOK_S, _REQUEST_S = 0.05, 0.25
 # An agent that has lost its connection reconnects in less; after that it must have ended.
@@ -66,7 +61,7 @@ class ClusterNodes:
         kafka: KafkaBrokers,
         shared: SharedFolder | None = None,
     ) -> None:
-        self._session, self._controller, self._least = session, controller, least
+        self._session, self._controller, self.least = session, controller, least
         self._changed: Callable[[], None] = lambda: None
         hosts = {part: (machine, controller.launcher.port(part)) for part in parts}
         told = {
@@ -81,7 +76,6 @@ class ClusterNodes:
         self._agents = Agents(
             lambda: executors(session),
             start if shared is None else shared.before(start),
-            NodeEvents(come=self._came, gone=self._gone, failed=self._not_started),
         )
         operators = [name for names in parts.values() for name in names]
         self._requested = (
@@ -89,8 +83,7 @@ class ClusterNodes:
         )
         self._requested_s, self._time = 0.0, NodeTime()
         self._checked_s = 0.0
-        self._silent = SilentExecutors(partial(remove_executor, session))
-        self._failures: dict[str, str] = {}
+        self._silent_s: dict[str, float] = {}
         self._away_s: dict[str, float] = {}
         self._known: Mapping[str, float] = {}
         self._seen, self._warnings = controller.told_nodes(), NodeWarnings()
@@ -101,11 +94,11 @@ class ClusterNodes:
         self._agents.__enter__()
         return self
 
-    def __exit__(self, *_exception: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._agents.close()
+        self._agents.__exit__(*exception)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -117,18 +110,13 @@ class ClusterNodes:
             for name in sorted(there, key=node_order)
         )
 
-    @property
-    def least(self) -> int:
-        """The minimum number of nodes."""
-        return self._least
-
     def request(self, plan: NodePlan | None) -> None:
         """Request and give back nodes as in *plan*.
 
         Raise `EngineError` if their number is fixed.
         """
         if self._requested is not None:
-            self._requested.request(plan)
+            self._requested.plan = plan
         elif plan is not None:
             raise EngineError("the number of nodes is fixed; start with --max-nodes")
 
@@ -144,27 +132,24 @@ class ClusterNodes:
     @property
     def failures(self) -> dict[str, str]:
         """The reasons why agents did not start, by node, for registered executors."""
-        there = [node_name(each.id) for each in self._agents.registered]
-        return {name: self._failures[name] for name in there if name in self._failures}
+        return {node_name(each): why for each, why in self._agents.problems.items()}
 
     def health(
         self,
         placed: Placement,
         memory: Mapping[str, Mapping[str, int]],
-        hosts: Sequence[Mapping[str, NodeState]] = (),
-        cores: Mapping[str, NodeReport] | None = None,
+        hosts: Sequence[Mapping[str, NodeState]],
+        cores: Mapping[str, NodeReport],
     ) -> tuple[NodeHealth, ...]:
-        """Return the health of nodes, with warnings.
-
-        Processors are *placed* on nodes and use *memory* there, in bytes; both are by operator
-        and node. *hosts* are the measurements of each host, *cores* the busy cores of nodes.
-        """
+        """Return the health of nodes (`node_health`, with these arguments), with warnings."""
         there = self._controller.told_nodes()
         names = {node_name(each.id) for each in self._agents.registered} | there.keys()
         seen = self._seen | there
         self._seen = {name: node for name, node in seen.items() if name in names}
-        nodes = node_health(there, self._seen, self.failures, placed, memory)
-        return self._warnings.added(measured(nodes, hosts, cores or {}))
+        nodes = node_health(
+            there, self._seen, self.failures, placed, memory, hosts=hosts, cores=cores
+        )
+        return self._warnings.added(nodes)
 
     def check_kafka(self) -> None:
         """Make nodes check their connection to Kafka, at most once in five seconds."""
@@ -180,12 +165,10 @@ class ClusterNodes:
 
     @property
     def costs(self) -> NodeCosts:
-        """The measured times of adding and of removing a node."""
-        return NodeCosts() if self._requested is None else self._requested.costs
+        return NodeCosts() if self._requested is None else self._requested.moves.costs
 
     @property
     def refused(self) -> str:
-        """The reason why the cluster refused the last request; empty if it accepted it."""
         return "" if self._requested is None else self._requested.refused
 
     def begin(self, progress: Progress, patience_s: float) -> None:
@@ -195,7 +178,7 @@ class ClusterNodes:
         are not ready within *patience_s*.
         """
         progress("waiting for executors of Spark")
-        until_s, number = time.monotonic() + patience_s, self._least
+        until_s, number = time.monotonic() + patience_s, self.least
         while True:
             there, registered = self.nodes, executors(self._session)
             self._time = self._time.saw(time.monotonic(), [each.id for each in registered])
@@ -211,17 +194,6 @@ class ClusterNodes:
         self._known = self._controller.nodes()
         self._thread.start()
 
-    # -- private --------------------------------------------------------------------------
-
-    def _came(self, executor: Executor) -> None:
-        self._failures.pop(node_name(executor.id), None)
-
-    def _gone(self, executor: Executor) -> None:
-        self._failures.pop(node_name(executor.id), None)
-
-    def _not_started(self, executor: Executor, reason: str) -> None:
-        self._failures[node_name(executor.id)] = reason
-
     def _watch(self) -> None:
         while not self._stopping.wait(_LOOK_S):
             there = self._controller.nodes()
@@ -232,7 +204,7 @@ class ClusterNodes:
                 self._known = there
                 self._changed()
             executor_of = {node_name(each.id): each.id for each in self._agents.registered}
-            self._silent.look(self._controller.silent_nodes(), executor_of)
+            self._remove_silent(executor_of)
             self._start_again(there)
             if (
                 self._requested is not None
@@ -240,6 +212,15 @@ class ClusterNodes:
             ):
                 self._requested_s = time.monotonic()
                 self._requested.look(time.monotonic(), list(there), executor_of)
+
+    def _remove_silent(self, executor_of: Mapping[str, str]) -> None:
+        """Remove the executors of nodes that fell silent since the last look."""
+        for name, at_s in self._controller.silent_nodes().items():
+            if self._silent_s.get(name) != at_s and name in executor_of:
+                threading.Thread(
+                    target=remove_executor, args=(self._session, executor_of[name]), daemon=True
+                ).start()
+            self._silent_s[name] = at_s
 
     def _start_again(self, there: Mapping[str, float]) -> None:
         """Restart agents that have ended while their executor is still registered."""

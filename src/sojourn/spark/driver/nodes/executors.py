@@ -16,15 +16,6 @@ from pyspark.sql import SparkSession
 
 from sojourn.errors import EngineError
 
-__all__ = [
-    "Executor",
-    "ExecutorProcess",
-    "executor_process",
-    "executors",
-    "on_executor",
-    "python_error",
-]
-
 T = TypeVar("T")
 
 _LOOK_S = 0.05
@@ -41,8 +32,6 @@ _SPARK = "org.apache.spark."
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """An executor of Spark."""
-
     id: str
     host: str
     cores: int
@@ -163,8 +152,7 @@ def on_executor(
     while time.monotonic() < until_s and not stopping.is_set():
         if executor.id not in {each.id for each in executors(session)}:
             raise _failed(executor, "it is no longer registered")
-        job = _Job(session.sparkContext, executor, function)
-        ran = job.result(until_s, stopping)
+        ran = _visited(session.sparkContext, executor, function, until_s, stopping)
         if isinstance(ran, _Ran):
             if ran.problem:
                 raise _failed(executor, ran.problem)
@@ -172,7 +160,7 @@ def on_executor(
                 return cast("T", ran.result)
             reason = f"it had no free slot, and Spark chose executor {ran.where}"
         elif ran is not None:
-            if told := python_error(str(ran)):
+            if told := _python_error(str(ran)):
                 raise _failed(executor, told)
             reason = str(ran).partition("\n")[0]
         stopping.wait(_PAUSE_S)
@@ -181,13 +169,13 @@ def on_executor(
     raise _failed(executor, f"no task ran there within {patience_s:g} s: {reason}")
 
 
-def python_error(text: str) -> str:
+def _python_error(text: str) -> str:
     r"""Return the Python error in Spark's message about a failed task; empty if it has none.
 
     >>> told = "Traceback (most recent call last):\n  File …\nImportError: no shop\n\n\tat java"
-    >>> python_error(f"Job aborted: {told}")
+    >>> _python_error(f"Job aborted: {told}")
     'ImportError: no shop'
-    >>> python_error("Job aborted: ExecutorLostFailure (executor 1 exited)")
+    >>> _python_error("Job aborted: ExecutorLostFailure (executor 1 exited)")
     ''
     """
     _, _, traceback = text.partition("Traceback (most recent call last):\n")
@@ -195,44 +183,39 @@ def python_error(text: str) -> str:
     return next((line for line in reversed(lines) if _ERROR_LINE.match(line)), "")
 
 
-class _Job(Generic[T]):
-    """A Spark job of one task, run in a thread of its own.
+def _visited(
+    context: SparkContext,
+    executor: Executor,
+    function: Callable[[], T],
+    until_s: float,
+    stopping: threading.Event,
+) -> _Ran[T] | Py4JError | None:
+    """Run a Spark job of one task; return its outcome, None if it was cancelled.
 
-    Job groups belong to threads: in a thread of its own, it leaves that of the caller alone.
+    It is cancelled when it is late, or *stopping*. Job groups belong to threads: in a thread of
+    its own, the job leaves that of the caller alone.
     """
+    group, outcome = f"sojourn-node-{uuid4().hex}", list[_Ran[T] | Py4JError]()
 
-    def __init__(
-        self, context: SparkContext, executor: Executor, function: Callable[[], T]
-    ) -> None:
-        self._context, self._executor, self._function = context, executor, function
-        self._group = f"sojourn-node-{uuid4().hex}"
-        self._ran: _Ran[T] | Exception | None = None
-        self._thread = threading.Thread(
-            target=self._run, name=f"visit of executor {executor.id}", daemon=True
-        )
-
-    def result(self, until_s: float, stopping: threading.Event) -> "_Ran[T] | Exception | None":
-        """Run the job and return its outcome; None if it was cancelled: late, or *stopping*."""
-        self._thread.start()
-        while self._thread.is_alive() and not stopping.is_set():
-            self._thread.join(_LOOK_S)
-            if time.monotonic() > until_s:
-                break
-        if self._thread.is_alive():
-            self._context.cancelJobGroup(self._group)
-            return None
-        return self._ran
-
-    def _run(self) -> None:
-        context = self._context
+    def run() -> None:
         try:
-            context.setJobGroup(self._group, f"Sojourn on executor {self._executor.id}")
-            visit = _Visit(self._executor.id, self._function)
-            (self._ran,) = _rdd_at(context, self._executor).mapPartitions(visit).collect()
+            context.setJobGroup(group, f"Sojourn on executor {executor.id}")
+            visit = _Visit(executor.id, function)
+            outcome.extend(_rdd_at(context, executor).mapPartitions(visit).collect())
         except Py4JError as error:
-            self._ran = error
+            outcome.append(error)
         except Exception as error:  # noqa: BLE001 - for example, it cannot be pickled
-            self._ran = _Ran(self._executor.id, problem=f"{type(error).__name__}: {error}")
+            problem = f"{type(error).__name__}: {error}"
+            outcome.append(_Ran(executor.id, problem=problem))
+
+    thread = threading.Thread(target=run, name=f"visit of executor {executor.id}", daemon=True)
+    thread.start()
+    while thread.is_alive() and not stopping.is_set() and time.monotonic() <= until_s:
+        thread.join(_LOOK_S)
+    if thread.is_alive():
+        context.cancelJobGroup(group)
+        return None
+    return outcome[0]
 
 
 def _rdd_at(context: SparkContext, executor: Executor) -> "RDD[Any]":

@@ -14,16 +14,6 @@ from sojourn.errors import BadInput, EngineError
 from sojourn.spark.driver.layout import Layout
 from sojourn.text import shown
 
-__all__ = [
-    "MemoryNeed",
-    "executor_warning",
-    "footprint_bytes",
-    "memory_warning",
-    "overhead_mib",
-    "read_mib",
-    "spark_overhead_mib",
-]
-
 _OVERHEAD = "spark.executor.memoryOverhead"
 _MEMORY = "spark.executor.memory"
 _MIB = 1 << 20
@@ -112,7 +102,7 @@ def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
     >>> memory_warning({}, 900)
     'executors have 384 MiB of memory outside the Java heap, but need about 1284 MiB: ...'
     """
-    there, java = overhead_mib(conf), spark_overhead_mib(conf)
+    there, java = overhead_mib(conf), _spark_overhead_mib(conf)
     if there >= java + needed_mib:
         return ""
     advised = _STEP_MIB * ceil((java + needed_mib) / _STEP_MIB)
@@ -127,13 +117,13 @@ def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
 def overhead_mib(conf: Mapping[str, str]) -> int:
     """Return the memory that executors have outside the Java heap."""
     given = conf.get(_OVERHEAD)
-    return spark_overhead_mib(conf) if given is None else read_mib(_OVERHEAD, given)
+    return _spark_overhead_mib(conf) if given is None else read_mib(_OVERHEAD, given)
 
 
-def spark_overhead_mib(conf: Mapping[str, str]) -> int:
+def _spark_overhead_mib(conf: Mapping[str, str]) -> int:
     """Return Spark's default for that memory: a tenth of the heap, at least 384 MiB.
 
-    >>> spark_overhead_mib({}), spark_overhead_mib({"spark.executor.memory": "20g"})
+    >>> _spark_overhead_mib({}), _spark_overhead_mib({"spark.executor.memory": "20g"})
     (384, 2048)
     """
 
@@ -173,24 +163,22 @@ def footprint_bytes(
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb") as answer:
         try:
-            process = subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
+            done = subprocess.run(  # noqa: S603 - no shell, and our own arguments
                 [sys.executable, "-c", _FOOTPRINT, str(theirs), address, *modules],
                 pass_fds=(theirs,),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # modules may print
                 stderr=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": import_path()},
+                timeout=patience_s,
+                check=False,
             )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"importing took more than {patience_s:g} s") from error
         finally:
             os.close(theirs)
-        try:
-            _, said = process.communicate(timeout=patience_s)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            process.communicate()
-            raise EngineError(f"importing took more than {patience_s:g} s") from error
         found = answer.read()
-    if process.returncode or not found.isdigit():
-        last = said.decode(errors="replace").strip().rpartition("\n")[2]
-        raise EngineError(last or f"the process ended with status {process.returncode}")
+    if done.returncode or not found.isdigit():
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise EngineError(last or f"the process ended with status {done.returncode}")
     return int(found)

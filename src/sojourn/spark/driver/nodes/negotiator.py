@@ -1,21 +1,22 @@
-"""Requests executors of Spark, gives them back, and removes those that do not answer.
+"""Requests executors of Spark as plans say, gives them back, removes those that do not answer.
 
 Spark lists an executor whose machine has vanished for another half a minute, and schedules
 tasks of a retried batch on it.
 """
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from sojourn.decide.plan import NodePlan, Placement
 from sojourn.errors import EngineError
+from sojourn.measure.node_costs import NodeMoves
+from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.nodes.executors import executors
-
-__all__ = ["SilentExecutors", "SparkNegotiator", "remove_executor"]
 
 _DECOMMISSIONING = "spark.decommission.enabled"
 _WHY = "its agent does not answer"
@@ -26,7 +27,7 @@ class SparkNegotiator:
 
     Before the first request, the registered executors are wanted. An executor that is given
     back receives no new tasks and leaves when its running tasks end, that is, with the batch;
-    killing it would fail the batch.
+    killing it would fail the batch. All methods are idempotent.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -47,7 +48,7 @@ class SparkNegotiator:
             return self._wanted()
 
     def ask(self, number: int) -> None:
-        """Ask Spark for *number* executors in all."""
+        """Ask Spark for *number* executors in all, not fewer than `wanted`."""
         with self._lock:
             wanted = self._wanted()
             if number < wanted:
@@ -120,40 +121,87 @@ class SparkNegotiator:
         return self._session.sparkContext._jsc.sc()  # noqa: SLF001
 
 
-class SilentExecutors:
-    """Calls *remove* once for each silent executor, in a thread of its own.
+class RequestedNodes:
+    """Carries out a plan of nodes, through *negotiator*.
 
-    >>> removed = []
-    >>> silent = SilentExecutors(removed.append)
-    >>> for _ in range(2):
-    ...     silent.look({"executor-1": 3.0}, {"executor-1": "1", "executor-2": "2"})
-    >>> silent.join()
-    >>> removed
-    ['1']
+    *controller* knows on which nodes the *operators* have processors. A request that the
+    cluster refuses is repeated at the next `look`. Only one thread may call `look`.
     """
 
-    def __init__(self, remove: Callable[[str], None]) -> None:
-        self._remove = remove
-        self._seen: dict[str, float] = {}
-        self._threads: list[threading.Thread] = []
+    def __init__(
+        self, negotiator: SparkNegotiator, operators: Collection[str], controller: Controller
+    ) -> None:
+        self._negotiator = negotiator
+        self._operators, self._controller = operators, controller
+        self.moves = NodeMoves()
+        self.plan: NodePlan | None = None
+        """What the next look carries out; None leaves nodes as they are."""
+        self.refused = ""
+        """Why the cluster refused the last request; empty if it accepted it."""
+        self._noted: NodePlan | None = None
+        self._returned: frozenset[str] = frozenset()
 
-    def look(self, silent_s: Mapping[str, float], executor_of: Mapping[str, str]) -> None:
-        """Remove the executors of nodes that fell silent since the last look."""
-        new = [name for name, at_s in silent_s.items() if self._seen.get(name) != at_s]
-        self._seen |= silent_s
-        for name in new:
-            if name in executor_of:
-                thread = threading.Thread(
-                    target=self._remove, args=(executor_of[name],), daemon=True
-                )
-                thread.start()
-                self._threads.append(thread)
-        self._threads = [each for each in self._threads if each.is_alive()]
+    def look(self, now_s: float, nodes: Sequence[str], executor_of: Mapping[str, str]) -> None:
+        """Request missing nodes, and give back those that are empty.
 
-    def join(self) -> None:
-        """Wait for all removals under way."""
-        for thread in self._threads:
-            thread.join()
+        *nodes* are connected; *executor_of* has the executor ids of all registered nodes.
+        """
+        plan = self.plan
+        placed = {name: self._controller.placed(name) for name in self._operators}
+        wanted = {name: self._controller.wanted(name) for name in self._operators}
+        settled = _settled(nodes, wanted, placed)
+        self.moves.saw(now_s, there=list(executor_of), settled=settled)
+        if plan is None:
+            return
+        self._note(now_s, plan)
+        told = (*placed.values(), *wanted.values())
+        used = {node for on in told for node, k in on.items() if k}
+        try:
+            self._carry_out(plan, used, executor_of)
+        except EngineError as error:
+            self.refused = str(error)
+        else:
+            self.refused = ""
+
+    def _carry_out(
+        self, plan: NodePlan, used: Collection[str], executor_of: Mapping[str, str]
+    ) -> None:
+        self._returned &= executor_of.keys()
+        staying = {node for node in plan.given_back if node in executor_of} - self._returned
+        if empty := staying.difference(used):
+            self._negotiator.give_back([executor_of[node] for node in sorted(empty)])
+            self._returned |= empty
+        # nodes that are not empty yet are not given back, so they still count
+        number = plan.number + len(staying - empty)
+        if number > self._negotiator.wanted:
+            self._negotiator.ask(number)
+
+    def _note(self, now_s: float, plan: NodePlan) -> None:
+        """Record the times of requests and releases, for `costs`."""
+        before, self._noted = self._noted, plan
+        number = self._negotiator.wanted if before is None else before.number
+        known = () if before is None else before.given_back
+        for node in plan.given_back:
+            if node not in known:
+                self.moves.released(now_s, node)
+                number -= before is not None
+        if plan.number > number:
+            self.moves.asked(now_s, plan.number - number)
+
+
+def _settled(nodes: Iterable[str], wanted: Placement, placed: Placement) -> list[str]:
+    """Return the *nodes* with processors, if all those *wanted* there are *placed*.
+
+    >>> wanted = {"split": {"a": 1, "b": 1}, "count": {"b": 2}}
+    >>> _settled(["a", "b", "c"], wanted, {"split": {"a": 1, "b": 1}, "count": {"b": 1}})
+    ['a']
+    """
+    return [
+        node
+        for node in nodes
+        if any(on.get(node) for on in placed.values())
+        and all(placed[o].get(node, 0) >= on.get(node, 0) for o, on in wanted.items())
+    ]
 
 
 def remove_executor(session: SparkSession, name: str) -> None:

@@ -1,5 +1,6 @@
 """The health of a cluster's nodes: their processors and memory, and why some are unusable."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,15 +9,6 @@ from sojourn.engine import NodeHealth
 from sojourn.measure.report import NodeReport
 from sojourn.spark.wire.controller import NodeIs
 from sojourn.spark.wire.counters import NodeState
-
-__all__ = [
-    "NodeWarnings",
-    "measured",
-    "node_health",
-    "node_notices",
-    "node_order",
-    "settled_nodes",
-]
 
 _NOT_THERE = (
     "the connection to its agent is lost; the agent is restarted while its executor runs"
@@ -37,66 +29,52 @@ def node_order(name: str) -> tuple[int, str]:
     return len(name), name
 
 
-def node_health(
+def node_health(  # noqa: PLR0913 - everything that is known of nodes
     there: Mapping[str, NodeIs],
     away: Mapping[str, NodeIs],
     failures: Mapping[str, str],
     placed: Placement,
     memory: Mapping[str, Mapping[str, int]],
+    *,
+    hosts: Sequence[Mapping[str, NodeState]],
+    cores: Mapping[str, NodeReport],
 ) -> tuple[NodeHealth, ...]:
     """Return the health of nodes: those that are *there*, and those that should be.
 
     The latter have registered executors: either hosts had a connection and the node is *away*,
     or *failures* has the reason why its agent did not start. Processors are *placed* on nodes
-    and use *memory* there, in bytes; both are by operator and node.
+    and use *memory* there, in bytes; both are by operator and node. *hosts* are the
+    measurements of each host, *cores* the busy cores at the last look of the loop.
     """
     known = {**away, **there}
     found = []
     for name in sorted({*known, *failures}, key=node_order):
         told, usable = known.get(name), name in there
-        found.append(
-            NodeHealth(
-                name=name,
-                cores=None if told is None else told.cores,
-                processors={o: on[name] for o, on in placed.items() if usable and on.get(name)},
-                memory_bytes=sum(by.get(name, 0) for by in memory.values()) if usable else 0,
-                machine="" if told is None else told.machine,
-                logs="" if told is None else told.logs,
-                reason="" if usable else failures.get(name, _NOT_THERE),
-            )
+        node = NodeHealth(
+            name=name,
+            cores=None if told is None else told.cores,
+            processors={o: on[name] for o, on in placed.items() if usable and on.get(name)},
+            memory_bytes=sum(by.get(name, 0) for by in memory.values()) if usable else 0,
+            machine="" if told is None else told.machine,
+            logs="" if told is None else told.logs,
+            reason="" if usable else failures.get(name, _NOT_THERE),
         )
+        states = [host[name] for host in hosts if name in host]
+        found.append(_measured(node, cores.get(name), states) if usable else node)
     return tuple(found)
 
 
-def measured(
-    nodes: Iterable[NodeHealth],
-    hosts: Sequence[Mapping[str, NodeState]],
-    cores: Mapping[str, NodeReport],
-) -> tuple[NodeHealth, ...]:
-    """Return *nodes* with the measurements of *hosts*, for nodes that can be used.
+def _measured(
+    node: NodeHealth, report: NodeReport | None, states: Sequence[NodeState]
+) -> NodeHealth:
+    """Return *node* with the *states* that hosts have measured.
 
     Each host has a connection of its own to a node: bytes are added up, and the clock offset
     is that of the shortest round trip. The memory in use is that of the whole node, the same
-    for all hosts. *cores* are those of the last look of the loop.
+    for all hosts.
     """
-    return tuple(
-        node
-        if node.reason
-        else _with(
-            _with_cores(node, cores.get(node.name)),
-            [host[node.name] for host in hosts if node.name in host],
-        )
-        for node in nodes
-    )
-
-
-def _with_cores(node: NodeHealth, report: NodeReport | None) -> NodeHealth:
-    if report is None:
-        return node
-    return replace(node, cores=report.cores, busy_cores=report.busy_cores)
-
-
-def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
+    if report is not None:
+        node = replace(node, cores=report.cores, busy_cores=report.busy_cores)
     used = [each.used_bytes for each in states if each.used_bytes is not None]
     limits = [each.limit_bytes for each in states if each.limit_bytes is not None]
     clocks = [
@@ -118,26 +96,10 @@ def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
 
 
 def _added(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
+    total = Counter[str]()
     for by_stream in each:
-        for stream, size_bytes in by_stream.items():
-            total[stream] = total.get(stream, 0) + size_bytes
-    return total
-
-
-def settled_nodes(nodes: Iterable[str], wanted: Placement, placed: Placement) -> list[str]:
-    """Return the *nodes* with processors, if all those *wanted* there are *placed*.
-
-    >>> wanted = {"split": {"a": 1, "b": 1}, "count": {"b": 2}}
-    >>> settled_nodes(["a", "b", "c"], wanted, {"split": {"a": 1, "b": 1}, "count": {"b": 1}})
-    ['a']
-    """
-    return [
-        node
-        for node in nodes
-        if any(on.get(node) for on in placed.values())
-        and all(placed[o].get(node, 0) >= on.get(node, 0) for o, on in wanted.items())
-    ]
+        total.update(by_stream)
+    return dict(total)
 
 
 def node_notices(nodes: Iterable[NodeHealth], refused: str = "") -> list[str]:
@@ -189,7 +151,6 @@ class NodeWarnings:
         self._told: dict[tuple[str, str], str] = {}
 
     def added(self, nodes: Iterable[NodeHealth]) -> tuple[NodeHealth, ...]:
-        """Return *nodes* with their warnings."""
         told: dict[tuple[str, str], str] = {}
         warned = []
         for node in nodes:

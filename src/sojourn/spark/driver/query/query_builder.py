@@ -19,7 +19,7 @@ from sojourn.spark.driver.jvm.jars import resolve_jars
 from sojourn.spark.driver.jvm.java import find_java
 from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.driver.kafka.lost_records import LostRecords, lost_records
+from sojourn.spark.driver.kafka.deleted_records import LostRecords, lost_records
 from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.layout import STATE_PARTITIONS, Layout
 from sojourn.spark.driver.native.frame import Address

@@ -13,9 +13,8 @@ from sojourn.spark.driver.batches import Batches
 from sojourn.spark.driver.busy_cores import NodeCpu
 from sojourn.spark.driver.counters import Pulls
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.driver.load.offered_load import Load
+from sojourn.spark.driver.load.offered_load import Load, load_sources
 from sojourn.spark.driver.load.producer import LoadProcess
-from sojourn.spark.driver.load.samples import load_sources
 from sojourn.spark.driver.nodes.node_health import node_notices
 from sojourn.spark.driver.run.processes import RunProcesses, start_processes
 from sojourn.spark.driver.run.queries import start_queries

@@ -13,8 +13,7 @@ from sojourn.files.logs import stamp
 from sojourn.files.private_files import append_to
 from sojourn.spark.driver.batches import end_in_time
 from sojourn.spark.driver.disk_watch import DiskWatch
-from sojourn.spark.driver.kafka.lost_records import refuse_lost, told_lost
-from sojourn.spark.driver.kafka.trimming import Trimming
+from sojourn.spark.driver.kafka.deleted_records import Trimming, refuse_lost, told_lost
 from sojourn.spark.driver.query.query_builder import QueryBuilder, StartQuery
 from sojourn.spark.driver.query.real_time import KnownEnds
 from sojourn.spark.driver.run.processes import RunProcesses

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sojourn.errors import BadFile
 from sojourn.files.durable_file import write_durably
-from sojourn.spark.driver.kafka.append_times import AppendTimes
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.broker_watch import BrokerWatch
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.id_epoch import root_marks, state_epoch
+from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.kafka.ports import HOST
 from sojourn.spark.driver.layout import check_slots
 from sojourn.spark.driver.run.run_state import RunState
@@ -44,7 +44,7 @@ class RunKafka:
     """The slots that each query holds."""
     slots: int
     """The slots of a session on one machine."""
-    offsets: AppendTimes
+    offsets: Offsets
     signing_key: bytes = field(repr=False)
     """The key with which queries sign input offsets in Kafka headers.
 
@@ -76,7 +76,7 @@ def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunK
     # both must be on disk before the start of queries records that there is a state to resume
     epoch = state_epoch(checkpoints.folder, goes_on=resumes)
     key = signing_key(checkpoints.folder, resumes=resumes)
-    offsets = AppendTimes(cluster.client(), partitions)
+    offsets = Offsets(cluster.client(), partitions)
     offsets.settle()
     return RunKafka(
         cluster=cluster,

@@ -1,6 +1,7 @@
 import json
 import math
 from itertools import islice, pairwise, repeat, takewhile
+from pathlib import Path
 from random import Random
 from statistics import fmean, variance
 
@@ -9,19 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.errors import BadInput, BadWorkload
+from sojourn.app.loading import load
+from sojourn.errors import BadApplication, BadInput, BadRecord, BadWorkload
 from sojourn.simulate.workload import Rates
 from sojourn.spark.driver.load.offered_load import (
     Load,
     Source,
     arrivals_s,
     drawn_gaps,
-    parse_load,
-    parse_report,
+    load_sources,
+    messages,
     payload,
 )
+from sojourn.spark.wire.headers import BLOB
 
-STEADY = {"topic": "lines", "points": [[0, 5]]}
+ADDRESS = "unit.spark.sampled:app"
+VLD = str(Path(__file__).parents[5] / "examples/vld.yaml")
+POINTS = ((0.0, 5.0),)
+STEADY = {"topic": "lines", "points": ((0, 5),)}
 
 
 def area(points, until_s):
@@ -122,7 +128,7 @@ def test_a_load_comes_through_json_as_it_is():
         lasts_s=720,
         kafka={"acks": "1"},
     )
-    assert parse_load(msgspec.json.encode(load)) == load
+    assert msgspec.json.decode(msgspec.json.encode(load), type=Load) == load
     assert [source.gaps for source in load.sources] == [0.12, "constant"]
 
 
@@ -137,46 +143,82 @@ def test_a_payload_is_json_and_as_long_as_it_shall_be(size_bytes):
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ({"points": []}, "lines: no rate at 0 s; begin with"),
-        ({"points": [[1, 5]]}, "no rate at 0 s"),
-        ({"points": [[0, -1]]}, "the rate at 0.0 s is -1.0 per second; write 0 or more"),
-        ({"points": [[0, 1], [2, 1], [1, 1]]}, "the points are not in order of time"),
+        ({"points": ()}, "lines: no rate at 0 s; begin with"),
+        ({"points": ((1, 5),)}, "no rate at 0 s"),
+        ({"points": ((0, -1),)}, "the rate at 0 s is -1 per second; write 0 or more"),
+        ({"points": ((0, 1), (2, 1), (1, 1))}, "the points are not in order of time"),
         ({"gaps": -1}, "the scv of gaps is -1"),
-        ({"gaps": "bursts"}, "Invalid enum value 'bursts'"),
         ({"at_once": 0}, "0 records at once; write 1 or more"),
-        ({"rate": 7}, "unknown field `rate`"),
     ],
 )
 def test_a_source_that_cannot_be_is_refused(source, said):
-    asked = {"servers": "a:1", "sources": [STEADY | source]}
-    with pytest.raises(BadWorkload) as caught:
-        parse_load(json.dumps(asked))
-    assert said in str(caught.value)
+    with pytest.raises(BadWorkload, match=said):
+        Source(**(STEADY | source))
 
 
 @pytest.mark.parametrize(
     ("load", "said"),
     [
-        ({"sources": []}, "there are no topics; name each once"),
-        ({"sources": [STEADY, STEADY]}, "the topics are lines, lines; name each once"),
-        ({"lasts_s": -1}, "lasts_s is -1.0; write 0 or more"),
-        ({"servers": 7}, "Expected `str`, got `int` - at `$.servers`"),
+        ({"sources": ()}, "there are no topics; name each once"),
+        ({"sources": (Source(**STEADY),) * 2}, "the topics are lines, lines; name each once"),
+        ({"lasts_s": -1}, "lasts_s is -1; write 0 or more"),
     ],
 )
 def test_a_load_that_cannot_be_is_refused(load, said):
-    with pytest.raises(BadWorkload) as caught:
-        parse_load(json.dumps({"servers": "a:1", "sources": [STEADY]} | load))
-    assert said in str(caught.value)
+    with pytest.raises(BadWorkload, match=said):
+        Load(**({"servers": "a:1", "sources": (Source(**STEADY),)} | load))
 
 
-def test_a_process_that_said_nothing_of_use_has_sent_nothing():
-    assert parse_report([]) is None
-    assert parse_report(["a warning", "{}"]) is None
-
-
-def test_what_is_no_topic_or_no_json_is_refused():
+def test_what_is_no_topic_is_refused():
     with pytest.raises(BadInput, match="'a b' is not a topic name"):
         Source(topic="a b", points=((0, 1),))
-    for text in ("", "{", b"\xff", "7"):
-        with pytest.raises(BadInput, match="is not a load"):
-            parse_load(text)
+
+
+def test_samples_are_written_as_the_source_reads_them():
+    assert list(islice(messages(f"{ADDRESS} photos", 3), 2)) == [
+        (b'{"name":"3-0"}', {f"{BLOB}photo": b"\x00\x00\x00"}),
+        (b'{"name":"3-1"}', {f"{BLOB}photo": b"\x01\x01\x01"}),
+    ]
+
+
+def test_samples_may_end():
+    assert list(messages(f"{ADDRESS} few", 9)) == [(b'{"n":9}', {})]
+
+
+def test_what_raises_is_said_with_its_source():
+    sent = messages(f"{ADDRESS} broken", 1)
+    assert next(sent)
+    with pytest.raises(
+        BadApplication, match=r"sources\.broken\.samples: .*ValueError: no more"
+    ):
+        next(sent)
+
+
+def test_a_sample_that_does_not_fit_its_source_is_refused():
+    with pytest.raises(BadRecord, match=r"odd\.n"):
+        next(messages(f"{ADDRESS} odd", 1))
+
+
+def test_a_load_sends_the_samples_of_each_source():
+    (source,) = load_sources(
+        load(ADDRESS), ADDRESS, {"few": POINTS}, gaps="uniform", at_once=3, most=7
+    )
+    assert (source.topic, source.records) == ("sampled.few", f"{ADDRESS} few")
+    assert (source.points, source.gaps, source.at_once, source.most) == (
+        POINTS,
+        "uniform",
+        3,
+        7,
+    )
+
+
+def test_a_source_without_samples_is_named_with_its_topic():
+    with pytest.raises(
+        BadApplication, match=r"sources\.bare: .*write to the topic sampled\.bare"
+    ):
+        load_sources(load(ADDRESS), ADDRESS, {"bare": POINTS})
+
+
+def test_a_topology_file_needs_no_samples():
+    (source,) = load_sources(load(VLD), VLD, {"frames": POINTS})
+    assert source.records == ""

@@ -6,7 +6,6 @@ from sojourn.engine import NodeHealth
 from sojourn.measure.report import NodeReport
 from sojourn.spark.driver.nodes.node_health import (
     NodeWarnings,
-    measured,
     node_health,
     node_notices,
 )
@@ -21,7 +20,7 @@ MEMORY = {"a": {"executor-1": 100, "executor-10": 30}, "b": {"executor-1": 7}}
 
 def test_what_runs_on_a_node_is_counted_there():
     there = {"executor-10": TEN, "executor-1": ONE}
-    assert node_health(there, {}, {}, PLACED, MEMORY) == (
+    assert node_health(there, {}, {}, PLACED, MEMORY, hosts=(), cores={}) == (
         NodeHealth(
             name="executor-1", cores=4.0, processors={"a": 2, "b": 1}, memory_bytes=107,
             machine="left", logs="/nodes/1/logs",
@@ -36,7 +35,7 @@ def test_what_runs_on_a_node_is_counted_there():
 def test_of_a_node_that_is_away_only_its_logs_are_left():
     """What was placed there, and its memory, are of the report before it went."""
     away = {"executor-10": TEN}
-    one, ten = node_health({"executor-1": ONE}, away, {}, PLACED, MEMORY)
+    one, ten = node_health({"executor-1": ONE}, away, {}, PLACED, MEMORY, hosts=(), cores={})
     assert not one.reason
     assert (ten.cores, ten.processors, ten.memory_bytes) == (2.0, {}, 0)
     assert (ten.machine, ten.logs) == ("right", "/nodes/10/logs")
@@ -51,7 +50,7 @@ def test_of_a_node_that_is_away_only_its_logs_are_left():
 def test_the_reason_of_a_start_that_failed_is_told():
     why = "its agent did not start: No module named sojourn"
     failures = {"executor-2": why, "executor-10": why}
-    (two, ten) = node_health({}, {"executor-10": TEN}, failures, {}, {})
+    (two, ten) = node_health({}, {"executor-10": TEN}, failures, {}, {}, hosts=(), cores={})
     assert (two.name, two.cores, two.logs) == ("executor-2", None, "")
     assert node_notices([two, ten]) == [f"node executor-2: {why}", f"node executor-10: {why}"]
 
@@ -59,13 +58,16 @@ def test_the_reason_of_a_start_that_failed_is_told():
 def test_a_node_that_does_not_reach_kafka_is_told_with_the_address():
     """Each host hears of it from the same agent, and users hear of it once."""
     why = "no connection to Kafka at kafka-1:9092: Connection refused"
-    nodes = node_health({"executor-1": ONE, "executor-10": TEN}, {}, {}, {}, {})
+    there = {"executor-1": ONE, "executor-10": TEN}
     hosts = [{"executor-1": NodeState(kafka=why)}, {"executor-1": NodeState(kafka=why)}]
-    assert node_notices(measured(nodes, hosts, {})) == [f"node executor-1: {why}"]
+    nodes = node_health(there, {}, {}, {}, {}, hosts=hosts, cores={})
+    assert node_notices(nodes) == [f"node executor-1: {why}"]
 
 
 def test_an_agent_that_has_come_after_all_is_no_failure():
-    (one,) = node_health({"executor-1": ONE}, {}, {"executor-1": "not ready"}, {}, {})
+    (one,) = node_health(
+        {"executor-1": ONE}, {}, {"executor-1": "not ready"}, {}, {}, hosts=(), cores={}
+    )
     assert (one.reason, node_notices([one])) == ("", [])
 
 
@@ -73,22 +75,28 @@ def test_what_hosts_have_measured_of_a_node_is_put_together():
     """Each host has a connection of its own to the same machine."""
     near = NodeState(0.001, 0.2, 70, 100, {"a": 1, "b": 2}, {"c": 3}, 10.0, 20.0)
     far = NodeState(0.004, 0.3, 71, 100, {"a": 10}, {"c": 30}, 1.0, 2.0)
-    unheard, away = NodeHealth(name="two"), NodeHealth(name="three", reason="gone")
-    hosts = [{"one": far, "three": far}, {"one": near}, {}]
-    cores = {"one": NodeReport(cores=2.0, busy_cores=1.5), "three": NodeReport(cores=2.0)}
-    one, two, three = measured([NodeHealth(name="one"), unheard, away], hosts, cores)
+    hosts = [{"executor-1": far, "executor-10": far}, {"executor-1": near}, {}]
+    cores = {
+        "executor-1": NodeReport(cores=2.0, busy_cores=1.5),
+        "executor-10": NodeReport(cores=2.0, busy_cores=1.5),
+    }
+    there, away = {"executor-1": ONE, "executor-2": ONE}, {"executor-10": TEN}
+    one, two, ten = node_health(there, away, {}, {}, {}, hosts=hosts, cores=cores)
+    known = {"machine": "left", "logs": "/nodes/1/logs"}
     assert one == NodeHealth(
-        name="one", cores=2.0, busy_cores=1.5, memory_used_bytes=71, memory_limit_bytes=100,
-        round_trip_s=0.001,
+        name="executor-1", cores=2.0, busy_cores=1.5, memory_used_bytes=71,
+        memory_limit_bytes=100, round_trip_s=0.001,
         clock_offset_s=0.2, received_bytes={"a": 11, "b": 2}, sent_bytes={"c": 33},
-        received_bytes_per_s=11.0, sent_bytes_per_s=22.0,
+        received_bytes_per_s=11.0, sent_bytes_per_s=22.0, **known,
     )  # fmt: skip
-    assert (two, three) == (unheard, away)
+    assert two == NodeHealth(name="executor-2", cores=4.0, **known)
+    assert (ten.cores, ten.busy_cores, ten.round_trip_s) == (2.0, None, None)
 
 
 def test_a_node_of_which_little_is_known_yet_is_no_trouble():
-    (one,) = measured([NodeHealth(name="one")], [{"one": NodeState()}], {})
-    assert one == NodeHealth(name="one")
+    hosts = [{"executor-1": NodeState()}]
+    (one,) = node_health({"executor-1": ONE}, {}, {}, {}, {}, hosts=hosts, cores={})
+    assert one == NodeHealth(name="executor-1", cores=4.0, machine="left", logs="/nodes/1/logs")
 
 
 # -- warnings: once, with the figures of when they came, until a node has recovered ---------

@@ -1,7 +1,7 @@
 import pytest
 
 from sojourn.errors import BadInput
-from sojourn.spark.driver.kafka.lost_records import lost_records, refuse_lost
+from sojourn.spark.driver.kafka.deleted_records import lost_records, refuse_lost
 
 EARLIEST = {"orders": {0: 250, 1: 40}, "words": {0: 0}}
 

@@ -4,7 +4,7 @@ import pytest
 
 from sojourn.decide.plan import NodePlan
 from sojourn.errors import EngineError
-from sojourn.spark.driver.nodes.requested_nodes import RequestedNodes
+from sojourn.spark.driver.nodes.negotiator import RequestedNodes
 
 
 class Cluster:
@@ -56,7 +56,7 @@ def test_without_a_plan_nothing_is_asked_for(made):
 
 def test_a_node_is_given_back_when_no_processor_is_there_or_on_its_way(made):
     nodes, cluster, hosts = made
-    nodes.request(NodePlan(number=1, given_back=("node-2",)))
+    nodes.plan = NodePlan(number=1, given_back=("node-2",))
     looks(made)
     hosts.wants = {"node-1": 2}
     looks(made)
@@ -69,7 +69,7 @@ def test_a_node_is_given_back_when_no_processor_is_there_or_on_its_way(made):
 
 def test_while_one_leaves_another_may_be_asked_for(made):
     nodes, cluster, hosts = made
-    nodes.request(NodePlan(number=2, given_back=("node-2",)))
+    nodes.plan = NodePlan(number=2, given_back=("node-2",))
     looks(made)
     assert cluster.wanted == 3  # with the one that still has processors
     hosts.on = hosts.wants = {"node-1": 2}
@@ -83,7 +83,7 @@ def test_while_one_leaves_another_may_be_asked_for(made):
 def test_what_is_refused_is_asked_again(made):
     nodes, cluster, _ = made
     cluster.refuses = "no room"
-    nodes.request(NodePlan(number=3))
+    nodes.plan = NodePlan(number=3)
     looks(made)
     assert nodes.refused == "no room"
     cluster.refuses = ""
@@ -94,16 +94,16 @@ def test_what_is_refused_is_asked_again(made):
 def test_what_it_took_to_come_and_to_go_is_learned(made):
     nodes, cluster, hosts = made
     looks(made)
-    nodes.request(NodePlan(number=3))
+    nodes.plan = NodePlan(number=3)
     looks(made, at_s=1.0)
     cluster.there["node-3"] = "3"
     looks(made, at_s=4.0)
-    assert nodes.costs.adding_s is None  # none of its processors runs yet
+    assert nodes.moves.costs.adding_s is None  # none of its processors runs yet
     hosts.on = hosts.wants = dict.fromkeys(cluster.there, 1)
     looks(made, at_s=6.0)
-    assert nodes.costs.adding_s == 5.0
-    nodes.request(NodePlan(number=2, given_back=("node-3",)))
+    assert nodes.moves.costs.adding_s == 5.0
+    nodes.plan = NodePlan(number=2, given_back=("node-3",))
     looks(made, at_s=10.0)
     del cluster.there["node-3"]
     looks(made, at_s=12.0)
-    assert nodes.costs.removing_s == 2.0
+    assert nodes.moves.costs.removing_s == 2.0
