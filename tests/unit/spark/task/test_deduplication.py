@@ -21,7 +21,6 @@ from sojourn.spark.wire.signed_inputs import SignedInputs
 
 SIGNED = SignedInputs(b"key", frozenset(["lines@m"]))
 RULES = Deduplication(
-    name="sink",
     reads="stream",
     writes="sink",
     window=2,

@@ -415,7 +415,7 @@ def test_versions_that_were_not_completed_are_removed(tmp_path):
     memory = SinkMemory(state.checkpoint("sink once") / "memory")
     memory.note_sink_end(0, 7, 3)
     assert memory.load(0, 7) is None  # which changes the folder for a moment
-    CutFiles(state.cuts("split")).attempt("run")
+    CutFiles(state.cuts("split")).attempts.number("run")
     write_durably(tmp_path / "application.json", b"{}")
     kept = files(tmp_path)
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
