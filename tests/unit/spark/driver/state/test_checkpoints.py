@@ -427,7 +427,9 @@ def test_versions_that_were_not_completed_are_removed(tmp_path):
 def test_of_attempts_the_last_stays_so_that_numbers_never_come_again(tmp_path):
     state = Checkpoints(tmp_path)
     cuts = CutFiles(state.cuts("split"))
-    assert [cuts.attempt(f"run {number}") for number in range(1, 13)] == list(range(1, 13))
+    assert [cuts.attempts.number(f"run {number}") for number in range(1, 13)] == list(
+        range(1, 13)
+    )
     state.remove_leftovers(["split", "a part that has not begun"])
     assert {path.name for path in (cuts.folder / "attempts").iterdir()} == {"12"}
-    assert (cuts.attempt("run 12"), cuts.attempt("the next")) == (12, 13)
+    assert (cuts.attempts.number("run 12"), cuts.attempts.number("the next")) == (12, 13)
