@@ -12,7 +12,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from processes import started
 from sojourn.errors import BadFile, BadInput, BrokerFailed
 from sojourn.spark.driver.kafka import broker as broker_module
-from sojourn.spark.driver.kafka import topics as topics_module
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.folder import Folder, new_cluster
@@ -95,13 +94,6 @@ def test_what_kafka_refuses_all_the_same_is_said(running):
     running.create_topics({"same.name": 1})
     with pytest.raises(BrokerFailed, match=r"topics could not be created: .*collides"):
         running.create_topics({"same_name": 1})
-
-
-def test_topics_that_do_not_come_up_are_given_up(running, monkeypatch):
-    monkeypatch.setattr(topics_module, "partitions_led", lambda _client: {})
-    monkeypatch.setattr(topics_module, "_PATIENCE_S", 0.0)
-    with pytest.raises(BrokerFailed, match="topics were not ready after 0 s"):
-        running.create_topics({"never": 1})
 
 
 def test_what_listens_and_is_no_broker_does_not_count(taken, monkeypatch):

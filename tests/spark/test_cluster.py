@@ -8,12 +8,11 @@ from confluent_kafka.admin import ConfigResource, NewTopic
 
 import sojourn as sj
 from sojourn.errors import BadInput, BrokerFailed
-from sojourn.spark.driver.kafka import cluster as cluster_module
-from sojourn.spark.driver.kafka import topics as topics_module
+from sojourn.spark.driver.kafka.topics import await_leaders
 from sojourn.spark.driver.layout import Layout
 
 pytestmark = pytest.mark.spark
-A_DAY_AND_4_GIB = {"retention.ms": "86400000", "retention.bytes": "4294967296"}
+RETENTION = ("retention.ms", "retention.bytes")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def retention(cluster, topic):
     place = ConfigResource(ConfigResource.Type.TOPIC, topic)
     client = cluster.client()  # which must live until it has answered
     told = client.describe_configs([place])[place].result(30)
-    return {name: told[name].value for name in A_DAY_AND_4_GIB}
+    return {name: told[name].value for name in RETENTION}
 
 
 def make(cluster, topic, **config):
@@ -59,21 +58,6 @@ def test_a_fenced_topic_refuses_what_a_machine_sends_that_comes_back(cluster):
     assert told == [None, KafkaError.INVALID_TIMESTAMP]
 
 
-def test_topics_that_kept_a_day_keep_all_from_now_on_and_others_as_they_were_told(cluster):
-    make(cluster, "shop.before", **A_DAY_AND_4_GIB)
-    make(cluster, "shop.own", **A_DAY_AND_4_GIB | {"retention.ms": "3600000"})
-    assert cluster.unbind(["shop.before", "shop.own"]) == ["shop.before"]
-    assert set(retention(cluster, "shop.before").values()) == {"-1"}
-    assert retention(cluster, "shop.own")["retention.ms"] == "3600000"
-    assert cluster.unbind(["shop.before", "shop.own"]) == []
-    assert cluster.unbind([]) == []
-
-
-def test_retention_that_cannot_be_changed_is_said(cluster):
-    with pytest.raises(BrokerFailed, match=r"cannot be changed: .*; set their retention.ms"):
-        cluster.unbind(["shop.nowhere"])
-
-
 def test_a_topic_that_a_source_names_must_be_there(cluster):
     """A slip in its name would else be made, and read for ever."""
     make(cluster, "payments")
@@ -84,14 +68,14 @@ def test_a_topic_that_a_source_names_must_be_there(cluster):
     app.source("default", schema="n int")
     layout = Layout(app, "nowhere:app")
     with pytest.raises(BadInput) as raised:
-        cluster.ensure(layout.topics, 1, required=layout.required_topics)
+        cluster.ensure(layout.topics, 1, required=layout.app.required_topics)
     assert str(raised.value) == (
         f"source in: there is no topic paymnts at {cluster.servers} (similar: payments, "
         "payments-eu); correct topic=, create it, or set create=True"
     )
     assert "shop.extra" not in cluster.client().list_topics(timeout=30).topics
     make(cluster, "paymnts")
-    made = cluster.ensure(layout.topics, 1, required=layout.required_topics)
+    made = cluster.ensure(layout.topics, 1, required=layout.app.required_topics)
     assert made.keys() == {"paymnts", "shop.extra", "shop.default", "shop.dead-letters"}
 
 
@@ -100,9 +84,6 @@ def test_a_name_like_no_other_has_no_neighbours(cluster):
         cluster.ensure([], 1, required={"zebra": "source in"})
 
 
-def test_topics_without_a_leader_are_given_up(cluster, monkeypatch):
-    monkeypatch.setattr(cluster_module, "partitions_led", lambda _client: {"never": 0})
-    monkeypatch.setattr(topics_module, "partitions_led", lambda _client: {"never": 0})
-    monkeypatch.setattr(topics_module, "_PATIENCE_S", 0.0)
+def test_topics_without_a_leader_are_given_up(cluster):
     with pytest.raises(BrokerFailed, match="topics were not ready after 0 s"):
-        cluster.ensure(["never"], 1)
+        await_leaders(cluster.client(), lambda _led: False, patience_s=0.0)

@@ -12,9 +12,8 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 from sojourn.errors import BrokerAway, EngineError
 from sojourn.spark.driver.jvm.child_process import ChildProcess
 from sojourn.spark.driver.jvm.java import find_java
-from sojourn.spark.driver.kafka import offsets as offsets_module
 from sojourn.spark.driver.kafka.broker import Broker
-from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.kafka.offsets import Offsets, PollTimes
 from sojourn.spark.driver.kafka.ports import HOST, free_ports
 
 pytestmark = pytest.mark.spark
@@ -79,9 +78,9 @@ def write(broker, topic, partition, number):
     assert producer.flush(DEADLINE_S) == 0
 
 
-def test_a_partition_whose_broker_is_gone_keeps_its_last_offset(jars, tmp_path, monkeypatch):
+def test_a_partition_whose_broker_is_gone_keeps_its_last_offset(jars, tmp_path):
     """The client says -1001 of it, and no error; the others go on being counted."""
-    monkeypatch.setattr(offsets_module, "_ANSWER_S", 1.0)
+    at_once = PollTimes(retry_s=0.0, start_s=0.0)
     with (
         Broker(jars=jars, secured=False) as first,
         second_node(jars, first, tmp_path / "second") as second,
@@ -102,13 +101,11 @@ def test_a_partition_whose_broker_is_gone_keeps_its_last_offset(jars, tmp_path, 
         assert offsets.look() == {"shared": {0: 3, 1: 5}}
         assert offsets.silent.keys() == {("shared", 1)}
         assert (offsets.standing, offsets.away_s) == ("shaky", None)
-        monkeypatch.setattr(offsets_module, "_SETTLES_S", 0.0)
-        monkeypatch.setattr(offsets_module, "_STARTS_S", 0.0)
         # where an application begins must be known of every partition
         with pytest.raises(EngineError, match=r"no offsets of shared\[1\]"):
-            offsets.partitions()
+            Offsets(client, {"shared": 2}, at_once).partitions()
         with pytest.raises(EngineError, match=r"shared\[1\] has no leader after"):
-            Offsets(first.cluster.client(), {"shared": 2}).settle()
+            Offsets(client, {"shared": 2}, at_once).settle()
 
         first.kill()
         for _ in range(2):
@@ -129,13 +126,12 @@ def offsets_answer(offsets):
         return None
 
 
-def test_partitions_that_are_added_are_noticed_and_what_topics_hold_is_counted(
-    broker, monkeypatch
-):
-    monkeypatch.setattr(offsets_module, "_SELDOM_S", 0.0)
+def test_partitions_that_are_added_are_noticed_and_what_topics_hold_is_counted(broker):
     broker.create_topics({"orders": 1, "tips": 1})
     write(broker, "orders", 0, 3)
-    offsets = Offsets(broker.cluster.client(), {"orders": 1, "tips": 1})
+    offsets = Offsets(
+        broker.cluster.client(), {"orders": 1, "tips": 1}, PollTimes(seldom_s=0.0)
+    )
     offsets.start()
     try:
         eventually(lambda: offsets.held(["orders", "tips"]) == 3)

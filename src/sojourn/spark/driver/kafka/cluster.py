@@ -14,8 +14,6 @@ from confluent_kafka import KafkaError, KafkaException
 # the types of the package do not say that it exports all of them
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
     ConfigResource,
     NewTopic,
 )
@@ -40,8 +38,6 @@ _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-
 _TIMESTAMPS, _OLDEST_MS = "message.timestamp.type", "message.timestamp.before.max.ms"
 _FENCE = {_TIMESTAMPS: "CreateTime", _OLDEST_MS: "10000"}
 _ANY_AGE_MS = 2**63 - 1
-# Earlier versions created topics between operators with these limits; `unbind` removes them.
-_BOUNDED_ONCE = {"retention.ms": str(24 * 3600 * 1000), "retention.bytes": str(4 << 30)}
 # librdkafka's names of options, and the names in Kafka's Java client.
 _IN_JAVA = {
     "sasl.mechanisms": "sasl.mechanism",
@@ -164,24 +160,6 @@ class Cluster:
             found = await_leaders(client, lambda led: all(map(led.get, names)))
         return {name: found[name] for name in names}
 
-    def unbind(self, topics: Iterable[str]) -> list[str]:
-        """Set unlimited retention on *topics* that still have an earlier default; return them.
-
-        Other retention settings stay as they are.
-        """
-        client = self.client()
-        try:
-            bounded = _with_settings(client, topics, _BOUNDED_ONCE)
-            changed = [_unbound(name) for name in bounded]
-            for done in client.incremental_alter_configs(changed).values() if changed else ():
-                done.result(_ANSWER_S)
-        except (KafkaException, TimeoutError) as error:
-            raise BrokerFailed(
-                f"the retention of topics between operators cannot be changed: {error}",
-                "set their retention.ms and retention.bytes to -1, or get permission (ACL) to",
-            ) from error
-        return bounded
-
     def kept(self, topics: Iterable[str]) -> list[str]:
         """Return the *topics* with unlimited retention, as `ensure` creates them.
 
@@ -255,17 +233,6 @@ def _settings(client: AdminClient, topics: Iterable[str]) -> dict[str, dict[str,
         place.name: {name: entry.value for name, entry in told.result(_ANSWER_S).items()}
         for place, told in asked.items()
     }
-
-
-def _unbound(topic: str) -> ConfigResource:
-    return ConfigResource(
-        ConfigResource.Type.TOPIC,
-        topic,
-        incremental_configs=[
-            ConfigEntry(name, "-1", incremental_operation=AlterConfigOpType.SET)
-            for name in _BOUNDED_ONCE
-        ],
-    )
 
 
 def _quoted(text: str) -> str:

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import inf
 from operator import itemgetter
 from typing import Literal, TypeAlias
@@ -35,36 +36,51 @@ Standing: TypeAlias = Literal["well", "shaky", "away"]
 not in that time. `away`: no broker answers.
 """
 
-_ANSWER_S = 5.0
 _KEPT = 5000
 # Polls to keep with the offsets of each partition: eight minutes of them, or two at four times
 # the rate, under high load. That is longer than the latency of any record that matters to a
 # target.
 _KEPT_BY_PARTITION = 2400
-_SETTLES_S, _LOOK_S = 5.0, 0.05
-_STARTS_S = 30.0
+_LOOK_S = 0.05
 # Kafka's clients give up a record after two minutes, so an outage causes failures until then.
 _AFTERMATH_S = 180.0
-# Interval for values that seldom change: the number of partitions, the earliest offsets.
-_SELDOM_S = 10.0
 # From this rate on, a record may not get to Python immediately.
 _MANY_PER_S = 1000.0
 
 _Ends = dict[str, dict[int, int]]
 
 
-class Offsets:
-    """End offsets of *topics*, given with their numbers of partitions, polled every *every_s*.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollTimes:
+    """How often offsets are polled, and how long an answer is waited for."""
 
-    Above 1,000 records per second the interval is a quarter of that. The polling thread calls
-    all *followers* with the offsets. Times are those of the monotonic clock, if nothing else is
-    said. A partition that does not answer keeps its last offset, and is polled again.
+    every_s: float = 0.2
+    """Interval of polls; a quarter of that above 1,000 records per second."""
+    seldom_s: float = 10.0
+    """Interval for values that seldom change: numbers of partitions, earliest offsets."""
+    answer_s: float = 5.0
+    """How long a broker may take to answer."""
+    retry_s: float = 5.0
+    """How long `Offsets.partitions` retries until all partitions answer."""
+    start_s: float = 30.0
+    """How long the partitions of new topics may take to get a leader."""
+
+
+class Offsets:
+    """End offsets of *topics*, given with their numbers of partitions.
+
+    The polling thread calls all *followers* with the offsets. Times are those of the monotonic
+    clock, if nothing else is said. A partition that does not answer keeps its last offset, and
+    is polled again.
     """
 
     def __init__(
-        self, client: AdminClient, topics: Mapping[str, int], *, every_s: float = 0.2
+        self,
+        client: AdminClient,
+        topics: Mapping[str, int],
+        times: PollTimes = PollTimes(),  # noqa: B008 - it is frozen
     ) -> None:
-        self._client, self._topics, self._every_s = client, dict(topics), every_s
+        self._client, self._topics, self._times = client, dict(topics), times
         self._at_start = dict(topics)
         self._samples: deque[tuple[float, Mapping[str, int]]] = deque(maxlen=_KEPT)
         # by the wall clock: times of records are compared with it
@@ -137,7 +153,7 @@ class Offsets:
     def stop(self) -> None:
         self._ended.set()
         if self._thread.is_alive():
-            self._thread.join(2 * _ANSWER_S)
+            self._thread.join(2 * self._times.answer_s)
 
     def look(self) -> dict[str, dict[int, int]]:
         """Poll, and return the end offsets. Raise `BrokerAway` if no broker answers."""
@@ -164,7 +180,7 @@ class Offsets:
 
     def settle(self) -> None:
         """Poll until all partitions answer; those of new topics may not have a leader yet."""
-        until_s = time.monotonic() + _STARTS_S
+        until_s = time.monotonic() + self._times.start_s
         while True:
             try:
                 self.look()
@@ -177,7 +193,7 @@ class Offsets:
                     raise
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"{_named(self._silent)} has no leader after {_STARTS_S:g} s; "
+                    f"{_named(self._silent)} has no leader after {self._times.start_s:g} s; "
                     "see the broker's log"
                 )
 
@@ -212,15 +228,15 @@ class Offsets:
 
         A time is in seconds since 1970. Raise `EngineError` if a partition does not answer.
         """
-        until_s = time.monotonic() + _SETTLES_S
+        until_s = time.monotonic() + self._times.retry_s
         while True:
             found, silent = self._listed(_spec(at))
             if not silent:
                 break
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"no offsets of {_named(silent)} from Kafka within {_SETTLES_S:g} s: "
-                    f"{next(iter(silent.values()))}"
+                    f"no offsets of {_named(silent)} from Kafka within "
+                    f"{self._times.retry_s:g} s: {next(iter(silent.values()))}"
                 )
             time.sleep(_LOOK_S)
         if any(n == OFFSET_END for parts in found.values() for n in parts.values()):
@@ -241,13 +257,15 @@ class Offsets:
             for partition in range(partitions)
         }
         asked = self._client.list_offsets(
-            wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ANSWER_S
+            wanted,
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=self._times.answer_s,
         )
         found: _Ends = {topic: {} for topic in topics}
         silent: dict[tuple[str, int], str] = {}
         for place, answer in asked.items():
             try:
-                offset = answer.result(2 * _ANSWER_S).offset
+                offset = answer.result(2 * self._times.answer_s).offset
             except (KafkaException, TimeoutError) as error:
                 silent[place.topic, place.partition] = str(error)
                 continue
@@ -258,11 +276,11 @@ class Offsets:
                 found[place.topic][place.partition] = offset
         if silent:
             with suppress(KafkaException):  # refreshes the client's metadata: new leaders
-                self._client.list_topics(timeout=_ANSWER_S)
+                self._client.list_topics(timeout=self._times.answer_s)
         return found, silent
 
     def _run(self) -> None:
-        seldom_s, before, wait_s = 0.0, 0, self._every_s
+        seldom_s, before, wait_s = 0.0, 0, self._times.every_s
         while not self._ended.wait(wait_s):
             with suppress(EngineError):  # `away_s` and `silent` report it
                 ends = self.look()
@@ -270,15 +288,15 @@ class Offsets:
                     follower(ends)
                 total = sum(sum(parts.values()) for parts in ends.values())
                 busy = total - before > _MANY_PER_S * wait_s
-                before, wait_s = total, self._every_s / (4 if busy else 1)
+                before, wait_s = total, self._times.every_s / (4 if busy else 1)
                 if time.monotonic() > seldom_s:
                     self._count()
-                    seldom_s = time.monotonic() + _SELDOM_S
+                    seldom_s = time.monotonic() + self._times.seldom_s
 
     def _count(self) -> None:
         """Update values that seldom change: numbers of partitions, and earliest offsets."""
         try:
-            told = self._client.list_topics(timeout=_ANSWER_S).topics
+            told = self._client.list_topics(timeout=self._times.answer_s).topics
         except KafkaException:
             return
         with self._lock:

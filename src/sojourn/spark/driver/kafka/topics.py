@@ -16,7 +16,6 @@ _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 # Far more than any topic needs: a larger number is a typing error.
 _MOST_PARTITIONS = 10_000
 _ANSWER_S = 10.0
-_PATIENCE_S = 60.0
 _LOOK_S = 0.02
 
 
@@ -67,14 +66,17 @@ def creating_topics(way_out: str) -> Iterator[None]:
 
 
 def await_leaders(
-    client: AdminClient, enough: Callable[[Mapping[str, int]], bool]
+    client: AdminClient,
+    enough: Callable[[Mapping[str, int]], bool],
+    *,
+    patience_s: float = 60.0,
 ) -> dict[str, int]:
     """Wait until *enough* partitions have a leader; return their number, by topic."""
-    until_s = time.monotonic() + _PATIENCE_S
+    until_s = time.monotonic() + patience_s
     while not enough(led := partitions_led(client)):
         if time.monotonic() > until_s:
             raise BrokerFailed(
-                f"topics were not ready after {_PATIENCE_S:g} s", "see the broker's log"
+                f"topics were not ready after {patience_s:g} s", "see the broker's log"
             )
         time.sleep(_LOOK_S)
     return led

@@ -125,7 +125,6 @@ def _topics(request: StartRequest, cluster: Cluster) -> dict[str, int]:
         read = partitions[layout.app.topic(sink.stream.name)]
         fenced = not settings.runs_on.is_local
         partitions |= cluster.ensure([layout.app.topic(sink.name)], read, fenced=fenced)
-    cluster.unbind(layout.inner_topics)
     return partitions
 
 
