@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from sojourn.decide.plan import NodePlan
-from sojourn.engine.negotiator import Negotiator
+from sojourn.engine import Negotiator
 from sojourn.errors import EngineError
 from sojourn.measure.node_costs import NodeCosts, NodeMoves
 from sojourn.spark.driver.hosts.controller import Controller
