@@ -24,8 +24,6 @@ from sojourn.measure.observation import Observation
 from sojourn.text import shown
 from sojourn.topology import Topology
 
-__all__ = ["ACTIVE", "PASSIVE", "Loop", "Mode", "Site", "planned", "step"]
-
 # After this many failures in a row the engine counts as lost.
 _MOST_FAILURES = 10
 
@@ -136,7 +134,6 @@ class Mode:
 
     @property
     def active(self) -> bool:
-        """Whether decisions are applied."""
         return self.name == "active"
 
 
@@ -175,7 +172,6 @@ class Loop:
 
     @property
     def mode(self) -> Mode:
-        """The current mode, as set at construction or by `follow`."""
         return self._mode
 
     def follow(self, policy: Policy, mode: Mode = ACTIVE, placer: Placer | None = None) -> None:
@@ -203,11 +199,9 @@ class Loop:
         return self._engine.now_s < until_s - 0.5 * self._every_s
 
     def turn(self) -> Episode:
-        """Observe, decide and act; return the episode."""
         return self.decide(self.look())
 
     def decide(self, observation: Observation) -> Episode:
-        """Decide on *observation* and act; return the episode."""
         # nodes that joined or left meanwhile have changed the placement
         self.set_from_outside(self._engine.plan)
         known, decision = step(

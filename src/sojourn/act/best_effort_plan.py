@@ -28,8 +28,6 @@ from sojourn.errors import (
 )
 from sojourn.topology import Topology
 
-__all__ = ["Aim", "Goal", "aim"]
-
 # If no number of processors meets the target, plan for this multiple of the best latency.
 _NEAR = 1.1
 

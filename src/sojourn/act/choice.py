@@ -10,8 +10,6 @@ from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.text import shown
 
-__all__ = ["PolicyChoice", "Setting", "read_choice", "read_choices", "read_setting"]
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

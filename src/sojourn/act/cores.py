@@ -13,8 +13,6 @@ from sojourn.model.cores import computing
 from sojourn.topology import Operator, Topology
 from sojourn.topology.node_cores import NodeCores
 
-__all__ = ["within_cores"]
-
 # Predicted utilisation at which cores are full: service times are many times as long there.
 _FULL = 0.95
 # The same for the measured utilisation of the machine, and the number of consecutive

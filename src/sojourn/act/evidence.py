@@ -14,8 +14,6 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import PERCENTILES
 
-__all__ = ["lowest_s", "not_reached"]
-
 # Only the latest observations count, because service times may change.
 _LATELY = 60
 # Standard errors of the upper bound. Latencies of successive roots are correlated, so errors

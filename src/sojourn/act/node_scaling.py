@@ -9,8 +9,6 @@ from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, NodeNeed
 from sojourn.measure.node_costs import NodeCosts
 
-__all__ = ["NodeBounds", "node_plan"]
-
 # Minimum time before a node is released, because getting one again is slow.
 _CALM_S = 60.0
 # Maximum part of the time in which nodes may be missing, as for pauses of changes.

@@ -26,8 +26,6 @@ from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
 from sojourn.text import shown
 
-__all__ = ["Option", "kind_text", "options", "read_value", "value_text", "with_options"]
-
 Record = TypeVar("Record")
 _YES_NO = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 

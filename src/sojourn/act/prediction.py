@@ -8,8 +8,6 @@ from sojourn.errors import EndlessLoop, HotKey, TooFewCores, UnstableStation
 from sojourn.model.network import mean_s, operator_figures, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["Outlook", "figures", "floor_s"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:

@@ -12,8 +12,6 @@ from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation, ObservedOperator
 from sojourn.topology import Topology
 
-__all__ = ["stalled", "unless_stalled"]
-
 
 def stalled(topology: Topology, seen: Observation) -> tuple[str, ...]:
     """Return the operators that processed nothing with idle processors while records wait.

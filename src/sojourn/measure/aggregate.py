@@ -26,8 +26,6 @@ from sojourn.measure.observation import (
 from sojourn.measure.report import Pull
 from sojourn.topology import Topology
 
-__all__ = ["LEAST_BINS", "LEAST_PER_BIN", "aggregate", "dispersion"]
-
 LEAST_BINS = 30
 """With n bins the relative standard error of the dispersion is √(2/(n-1)): 26 % for 30."""
 LEAST_PER_BIN = 5

@@ -8,8 +8,6 @@ must not import numpy, because each host imports it.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-__all__ = ["OperatorReport", "ProcessorReport", "merged", "one_each", "sooner"]
-
 # The counters that add up; memory is a current value.
 _COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
 

@@ -16,8 +16,6 @@ from sojourn.measure.report import Pull, RootReport
 from sojourn.text import shown
 from sojourn.topology import Topology
 
-__all__ = ["BIN_SLACK", "faults"]
-
 BIN_SLACK = 1e-3
 """Tolerance for the ends of an interval, as a part of a bin, because clocks round."""
 

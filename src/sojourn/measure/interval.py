@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import hypot, isfinite, nan, sqrt
 from statistics import fmean, stdev
 
-__all__ = ["Interval"]
-
 # Student's t for 95 % by degrees of freedom, from 1 on; for more, the normal quantile is used.
 _STUDENT = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,

@@ -10,8 +10,6 @@ from sojourn.measure.counters import OperatorReport
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.sketch import Sketch
 
-__all__ = ["NodeReport", "Pull", "RootReport"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RootReport:

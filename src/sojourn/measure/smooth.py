@@ -25,8 +25,6 @@ from sojourn.measure.observation import (
 )
 from sojourn.measure.sketch import Sketch
 
-__all__ = ["Smoother", "Window", "mean_cpu_s"]
-
 
 class Smoother(Protocol):
     """Averages observations, oldest first, into one.
@@ -36,9 +34,7 @@ class Smoother(Protocol):
     is returned. Raise `BadInput` if there are no observations.
     """
 
-    def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of *history*."""
-        ...
+    def __call__(self, history: Sequence[Observation], /) -> Observation: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,6 @@ class Window:
             raise BadInput(f"size is {self.size} observations; write 1 or more")
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of the last observations of *history*."""
         if not history:
             raise BadInput("there are no observations to smooth; observe first")
         usable = [observation for observation in history if observation.usable]

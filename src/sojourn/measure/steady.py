@@ -14,8 +14,6 @@ from sojourn.errors import BadInput
 from sojourn.measure.observation import Moments, Observation
 from sojourn.measure.smooth import Window, mean_cpu_s
 
-__all__ = ["Steady", "timed_longer"]
-
 # Differences above this many standard errors are significant. A rise needs more, because it is
 # tested at many positions to detect it before it fills the whole window.
 _CHANCE, _RISE = 2.5, 3.5
@@ -42,7 +40,6 @@ class Steady:
             )
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of the last observations of *history*."""
         usable = [observation for observation in history if observation.usable]
         if not usable or not history[-1].usable:
             return Window(self.least)(history)

@@ -8,8 +8,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Completed", "Trees"]
-
 Key = tuple[str, str]
 """A record at an operator: its identity and the operator's name."""
 

@@ -25,8 +25,6 @@ from sojourn.model.lattice import Lattice, Masses, Spectrum
 from sojourn.model.station import Station
 from sojourn.topology import Topology
 
-__all__ = ["Completion"]
-
 # A loop has converged when another generation changes no probability by more than this.
 _SETTLED = 1e-8
 # Limit for branching loops; this many generations already take seconds.

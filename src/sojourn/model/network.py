@@ -21,21 +21,6 @@ from sojourn.model.station import Station, station
 from sojourn.text import shown
 from sojourn.topology import Operator, Topology
 
-__all__ = [
-    "PERCENTILES",
-    "OperatorFigures",
-    "Prediction",
-    "check_allocation",
-    "check_keys",
-    "hot_key",
-    "mean_floor_s",
-    "mean_s",
-    "operator_figures",
-    "predict",
-    "served_s",
-    "stations",
-]
-
 PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 """The percentiles of completion in a prediction."""
 
@@ -91,12 +76,10 @@ class Prediction:
 
     @property
     def allocation(self) -> Mapping[str, int]:
-        """The processors of each operator."""
         return {name: operator.processors for name, operator in self.operators.items()}
 
     @property
     def processors(self) -> int:
-        """The number of processors of all operators."""
         return sum(operator.processors for operator in self.operators.values())
 
 
@@ -163,7 +146,7 @@ def predict(
     """Return the prediction for *allocation*.
 
     Raise `BadAllocation` if it does not match the topology, `UnstableStation` if an operator
-    cannot keep up, `HotKey` or `TooFewCores` if a key or the cores cannot, `Extrapolated` if
+    cannot keep up, `HotKey` or `TooFewCores` if a key or the cores cannot, `CannotBeDone` if
     the calibration does not cover it.
 
     >>> from sojourn.topology import Arrival, Operator

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from math import floor
 
-__all__ = ["StationLoad"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationLoad:

@@ -18,8 +18,6 @@ from sojourn.topology.node_cores import NodeCores
 from sojourn.topology.traffic import components, dies_out, is_loop, loop_gain, rates
 from sojourn.topology.variability import FanOut, Flow, arrival_scvs
 
-__all__ = ["Arrival", "Dispatch", "Operator", "Route", "Topology"]
-
 Dispatch = Literal["shared", "round_robin"]
 """One queue for all processors, or one queue per processor, filled round-robin."""
 
@@ -316,7 +314,6 @@ class Topology:
 
     @cached_property
     def loads(self) -> Mapping[str, StationLoad]:
-        """The load of each operator."""
         external: dict[str, list[Flow]] = {name: [] for name in self.operator}
         for arrival in self.arrivals:
             for target, share in arrival.shares.items():

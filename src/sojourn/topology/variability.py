@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-__all__ = ["FanOut", "Flow", "arrival_scvs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Flow:

@@ -6,7 +6,7 @@ from sojourn.act.policy.drs.holt import Holt
 from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.act.policy.threshold import Threshold
 from sojourn.decide.target import Target
-from sojourn.errors import BadInput, UnknownName
+from sojourn.errors import BadInput
 
 TARGET = Target("p95", 3.0)
 
@@ -51,7 +51,7 @@ def test_several_are_named_each_with_its_own_options():
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("oracle", UnknownName, "unknown policy 'oracle'; write one of "),
+        ("oracle", BadInput, "unknown policy 'oracle'; write one of "),
         ("ds2:margin=1", BadInput, "'ds2:margin=1': ds2 has no option 'margin'; it has sca"),
         ("static:margin=1", BadInput, "static has no option 'margin'; it has no options"),
         ("ds2:warm_up=", BadInput, "'warm_up=' is not OPTION=VALUE"),
@@ -59,7 +59,7 @@ def test_several_are_named_each_with_its_own_options():
         ("ds2:warm_up=1:warm_up=2", BadInput, "warm_up is given 2 times; write it once"),
         ("ds2:warm_up=-1", BadInput, "ds2: warm_up is -1 observations; write 0 or more"),
         ("math:pi", BadInput, "math:pi is not a policy; name a function or a class"),
-        ("math", UnknownName, "'math'"),
+        ("math", BadInput, "'math'"),
         ("os.path", BadInput, "os.path is not a policy"),
     ],
 )

@@ -36,8 +36,8 @@ def policy(
     """Return the policy *name* with its defaults, or an external one: `ours.calm:Calm`.
 
     An external policy is named by a class or function that takes a `PolicyContext`, or by a
-    module with a function `policy`. Raise `UnknownName` if it does not exist, and `BadInput`
-    if the result is not a policy.
+    module with a function `policy`. Raise `BadInput` if it does not exist, or the result is not
+    a policy.
     """
     found: Any = registry.find(__name__, "policy", name)
     make = getattr(found, "policy", None) if isinstance(found, ModuleType) else found

@@ -24,8 +24,8 @@ def names() -> tuple[str, ...]:
 def placer(name: str) -> Placer:
     """Return the placer *name* of this folder, or an external one: `ours.placers:spread`.
 
-    An external placer is a function, or a module with a function `place`. Raise `UnknownName`
-    if it does not exist, and `BadInput` if it is not callable.
+    An external placer is a function, or a module with a function `place`. Raise `BadInput` if
+    it does not exist, or is not callable.
     """
     found: Any = registry.find(__name__, "placer", name)
     place = getattr(found, "place", None) if isinstance(found, ModuleType) else found

@@ -8,8 +8,6 @@ from sojourn.decide.plan import Node, Placement
 from sojourn.errors import BadAllocation
 from sojourn.topology import Topology
 
-__all__ = ["PlacementRequest", "Placer"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:

@@ -25,8 +25,8 @@ def names() -> tuple[str, ...]:
 def station(name: str) -> Station:
     """Return the station model *name* of this folder, or an external one: `ours.stations:mine`.
 
-    An external model is a module or any object with the four functions. Raise `UnknownName` if
-    it does not exist, and `BadInput` if it is not a station model.
+    An external model is a module or any object with the four functions. Raise `BadInput` if it
+    does not exist, or is not a station model.
     """
     found = registry.find(__name__, "station model", name)
     lacking = [each for each in _FUNCTIONS if not callable(getattr(found, each, None))]

@@ -10,8 +10,6 @@ from sojourn import queueing
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.topology.load import StationLoad
 
-__all__ = ["service", "wait", "wait_s", "waits_s"]
-
 
 def wait_s(load: StationLoad, processors: int) -> float:
     """Return the mean wait.
@@ -24,7 +22,6 @@ def wait_s(load: StationLoad, processors: int) -> float:
 
 
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
-    """Yield the mean wait for *first* processors, one more, and so on."""
     variability = (load.arrival_scv + load.service_scv) / 2
     # the wait is proportional to the service time, so the factor can be applied to that
     return queueing.waits_s(load.erlangs, load.service_s * variability, first)
@@ -37,5 +34,4 @@ def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:
-    """Return the gamma distribution of the service time."""
     return lattice.service(load.service_s, load.service_scv)

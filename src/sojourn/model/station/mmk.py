@@ -9,8 +9,6 @@ from sojourn import queueing
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.topology.load import StationLoad
 
-__all__ = ["service", "wait", "wait_s", "waits_s"]
-
 
 def wait_s(load: StationLoad, processors: int) -> float:
     """Return the mean wait.
@@ -22,7 +20,6 @@ def wait_s(load: StationLoad, processors: int) -> float:
 
 
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
-    """Yield the mean wait for *first* processors, one more, and so on."""
     return queueing.waits_s(load.erlangs, load.service_s, first)
 
 
@@ -33,5 +30,4 @@ def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:
-    """Return the exponential distribution of the service time."""
     return lattice.service(load.service_s, 1.0)

@@ -19,8 +19,6 @@ from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.node_cores import NodeCores
 
-__all__ = ["FORMAT", "parse_topology", "read_topology"]
-
 FORMAT = 1
 """The version of the file format."""
 

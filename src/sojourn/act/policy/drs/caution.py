@@ -11,8 +11,6 @@ from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.topology import Topology
 
-__all__ = ["Caution"]
-
 # Multiples of the tolerance for chance. The observation that caused a change was probably high
 # by chance, so it gets more; later ones get a little more because there are many of them.
 _SELECTED, _LOOKED_AT = 2.0, 1.3

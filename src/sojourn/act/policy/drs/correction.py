@@ -21,8 +21,6 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import PERCENTILES
 
-__all__ = ["SURELY", "Correction", "at_least_s", "correction", "stricter", "underestimated"]
-
 SURELY = 2.0
 """Standard errors between the most likely value and a safe bound."""
 

@@ -9,8 +9,6 @@ from sojourn.act.prediction import Outlook
 from sojourn.decide.plan import Expected
 from sojourn.knowledge import Wish, allocation_text
 
-__all__ = ["Choice", "decision"]
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -24,7 +22,6 @@ class Choice:
 
     @classmethod
     def hold(cls, reason: str) -> "Choice":
-        """Return the choice to change nothing, for this *reason*."""
         return cls(None, reason)
 
 

@@ -21,8 +21,6 @@ from sojourn.knowledge import Knowledge, Wish
 from sojourn.measure.smooth import Smoother
 from sojourn.measure.steady import Steady
 
-__all__ = ["Drs", "policy"]
-
 # If changes pause nothing there is no reason for a long T_ra: T_ra and the time to clear a
 # backlog are then this many observations.
 _SOON = 5

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from sojourn.errors import BadInput
 
-__all__ = ["Holt"]
-
 
 @dataclass(frozen=True, slots=True)
 class Holt:

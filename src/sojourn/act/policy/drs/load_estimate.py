@@ -17,8 +17,6 @@ from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad
 
-__all__ = ["Situation", "Startable", "situation"]
-
 # Growth below this many standard errors of a single count is chance.
 _TREND = 3.0
 # A trend needs at least this many counts.
@@ -97,7 +95,6 @@ class Situation:
 
     @property
     def current(self) -> dict[str, int]:
-        """The current allocation."""
         return dict(self.knowledge.allocation)
 
     @property

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from sojourn.errors import BadInput
 from sojourn.text import shown
 
-__all__ = ["QuietHours", "read_time_of_day_s"]
-
 _DAY_S = 86_400
 _TIME = re.compile(r"(\d{1,2}):(\d{2})")
 

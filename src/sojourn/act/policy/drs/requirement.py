@@ -12,8 +12,6 @@ from sojourn.errors import BoundTooLow, CannotBeDone, TargetOutOfReach
 from sojourn.model.cores import cores_headroom
 from sojourn.topology import Topology
 
-__all__ = ["Requirement", "requirement"]
-
 # The margin is limited to the load that keeps this part of the cores busy: beyond it, more
 # processors do not help.
 _MOST_OF_CORES = 0.95
@@ -35,7 +33,6 @@ class Requirement:
 
     @property
     def processors(self) -> int:
-        """All processors."""
         return sum(self.allocation.values())
 
     def met(self, now: Situation, allocation: Mapping[str, int]) -> bool:

@@ -11,8 +11,6 @@ from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.act.policy.drs.requirement import Requirement
 from sojourn.knowledge import batch_ended
 
-__all__ = ["Shortage", "Trigger", "relief", "shortage"]
-
 Trigger = Literal["expected", "measured"]
 
 # A load below this is none.
@@ -30,7 +28,6 @@ class Shortage:
 
     @property
     def acute(self) -> bool:
-        """Whether processors must be added."""
         return bool(self.reason) and not self.excused
 
 
