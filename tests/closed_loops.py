@@ -13,7 +13,7 @@ import numpy as np
 from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution
-from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.load_estimate import Holt
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Engine

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
-from sojourn.act.evidence import not_reached
+from sojourn.act.latency import not_reached
 from sojourn.act.recommendation import ration
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import QUICK

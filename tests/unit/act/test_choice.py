@@ -2,7 +2,7 @@ import pytest
 
 from sojourn.act.choice import PolicyChoice, read_choice, read_choices
 from sojourn.act.policy import policy
-from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.load_estimate import Holt
 from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.act.policy.threshold import Threshold
 from sojourn.decide.target import Target

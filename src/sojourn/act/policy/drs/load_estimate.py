@@ -1,13 +1,13 @@
 """The current load, its uncertainty, backlogs, and the prediction of the model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 from sojourn.act.best_effort_plan import Goal
+from sojourn.act.latency import Outlook, floor_s, outlook
 from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
-from sojourn.act.policy.drs.holt import Holt
-from sojourn.act.prediction import Outlook, figures, floor_s
+from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, measured
@@ -27,6 +27,49 @@ _LATELY = 2
 _MATTERS = 0.1
 # A processor that is missing in this many consecutive observations will not start.
 _LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Holt:
+    """A forecast from a smoothed level and a smoothed trend (Holt 1957).
+
+    >>> rising = [(0.0, 10.0), (10.0, 12.0), (20.0, 14.0), (30.0, 16.0)]
+    >>> Holt()(rising, 40.0)
+    18.0
+    """
+
+    level: float = 0.5
+    """Weight of a new value in the level."""
+    trend: float = 0.2
+    """Weight of a new slope in the trend."""
+
+    def __post_init__(self) -> None:
+        if not (0 < self.level <= 1 and 0 <= self.trend <= 1):
+            raise BadInput(
+                f"forecast: level is {self.level} and trend is {self.trend}; both must be "
+                "between 0 and 1"
+            )
+
+    def __call__(self, history: Sequence[tuple[float, float]], at_s: float) -> float:
+        """Return the forecast for *at_s* from pairs of time and value, oldest first.
+
+        It is never negative. The times need not be equidistant: the trend is per second.
+        """
+        if not history:
+            raise BadInput("there is no history to forecast from; observe first")
+        (last_s, level), *later = history
+        slope = 0.0
+        if later and later[0][0] > last_s:
+            slope = (later[0][1] - level) / (later[0][0] - last_s)
+        for time_s, value in later:
+            gap_s = time_s - last_s
+            if gap_s <= 0:
+                continue
+            before = level
+            level = self.level * value + (1 - self.level) * (level + slope * gap_s)
+            slope = self.trend * (level - before) / gap_s + (1 - self.trend) * slope
+            last_s = time_s
+        return max(0.0, level + slope * (at_s - last_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +225,7 @@ def _predicted(
     topology: Topology, goal: Goal, starts: Startable, allocation: Mapping[str, int]
 ) -> Outlook | None:
     runs = starts.runs(allocation)
-    return figures(topology, runs, model=goal.model, statistic=goal.statistic)
+    return outlook(topology, runs, model=goal.model, statistic=goal.statistic)
 
 
 def _noise(topology: Topology, seen: Observation) -> dict[str, float]:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from sojourn.act.latency import SURELY, at_least_s
 from sojourn.act.policy.drs.caution import Caution
-from sojourn.act.policy.drs.correction import SURELY, Correction, at_least_s
 from sojourn.act.policy.drs.decision import Choice
 from sojourn.act.policy.drs.load_estimate import Situation
-from sojourn.act.policy.drs.requirement import Requirement
+from sojourn.act.policy.drs.requirement import Correction, Requirement
 from sojourn.knowledge import batch_ended
 
 Trigger = Literal["expected", "measured"]
