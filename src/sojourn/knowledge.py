@@ -14,7 +14,7 @@ from sojourn.errors import BadInput
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import measured
-from sojourn.measure.steady import timed_longer
+from sojourn.measure.smooth import timed_longer
 from sojourn.model.network import PERCENTILES
 from sojourn.topology import Topology
 

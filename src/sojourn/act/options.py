@@ -21,7 +21,7 @@ from typing import (
     get_type_hints,
 )
 
-from sojourn.act.policy.drs.quiet_hours import QuietHours
+from sojourn.act.policy.drs.caution import QuietHours
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
 from sojourn.text import shown

@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.measure.counters import OperatorReport, ProcessorReport, one_each
-from sojourn.measure.faults import BIN_SLACK, faults
 from sojourn.measure.observation import (
     Moments,
     Observation,
     ObservedNode,
     ObservedOperator,
 )
-from sojourn.measure.report import Pull
+from sojourn.measure.report import BIN_SLACK, Pull, faults
 from sojourn.topology import Topology
 
 LEAST_BINS = 30

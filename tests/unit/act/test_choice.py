@@ -2,8 +2,8 @@ import pytest
 
 from sojourn.act.choice import PolicyChoice, read_choice, read_choices
 from sojourn.act.policy import policy
+from sojourn.act.policy.drs.caution import QuietHours
 from sojourn.act.policy.drs.load_estimate import Holt
-from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.act.policy.threshold import Threshold
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from sojourn.act.options import Option, kind_text, options, read_value, value_text, with_options
 from sojourn.act.policy import names, policy
+from sojourn.act.policy.drs.caution import QuietHours
 from sojourn.act.policy.drs.load_estimate import Holt
-from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 

@@ -3,7 +3,7 @@ import pytest
 
 from sojourn.errors import BadInput
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
-from sojourn.measure.steady import Steady, timed_longer
+from sojourn.measure.smooth import Steady, timed_longer
 
 
 def looked(at_s, per_s, *, service_s=0.1, samples=50, rng=None, cpu_s=None):

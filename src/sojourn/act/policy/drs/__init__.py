@@ -25,8 +25,7 @@ from sojourn.act.policy.drs.surplus import moved, saving, surplus
 from sojourn.act.recommendation import held
 from sojourn.errors import BadTarget
 from sojourn.knowledge import Knowledge, Wish
-from sojourn.measure.smooth import Smoother
-from sojourn.measure.steady import Steady
+from sojourn.measure.smooth import Smoother, Steady
 
 # If changes pause nothing there is no reason for a long T_ra: T_ra and the time to clear a
 # backlog are then this many observations.

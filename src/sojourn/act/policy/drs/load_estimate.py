@@ -11,8 +11,7 @@ from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, measured
-from sojourn.measure.smooth import Window
-from sojourn.measure.steady import timed_longer
+from sojourn.measure.smooth import Window, timed_longer
 from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad

@@ -6,9 +6,8 @@ import pytest
 
 from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
-from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.caution import Caution, QuietHours
 from sojourn.act.policy.drs.load_estimate import Holt, situation
-from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Plan
