@@ -48,18 +48,6 @@ class RootReport:
     streams: Mapping[str, int] = field(default_factory=dict)
     """Roots that entered by each stream, if known."""
 
-    def __add__(self, later: "RootReport") -> "RootReport":
-        same = self.streams.keys() == later.streams.keys()
-        return RootReport(
-            entered=self.entered + later.entered,
-            completed=self.completed + later.completed,
-            completions=self.completions + later.completions,
-            sums=self.sums + later.sums,
-            streams={name: n + later.streams[name] for name, n in self.streams.items()}
-            if same
-            else {},
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
