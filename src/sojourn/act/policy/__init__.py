@@ -3,6 +3,7 @@
 Each is in a file of its own.
 """
 
+from functools import partial
 from types import ModuleType
 from typing import Any, cast
 
@@ -15,14 +16,8 @@ __all__ = ["DEFAULT", "Policy", "PolicyContext", "names", "policy"]
 
 DEFAULT = "drs"
 
-
-def names() -> tuple[str, ...]:
-    """Return the names of the policies in this folder.
-
-    >>> "drs" in names()
-    True
-    """
-    return registry.names(__name__)
+names = partial(registry.names, __name__)
+"""Return the names of the policies in this folder."""
 
 
 def policy(

@@ -12,6 +12,8 @@ def policy(_context: PolicyContext, /) -> "Static":
 
 @dataclass(frozen=True, slots=True)
 class Static:
+    """Never changes the allocation."""
+
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         seen = knowledge.observations[-1]
         unusable = "" if seen.usable else f"; measurements are not usable: {seen.reason}"

@@ -1,6 +1,6 @@
 """Station models: the sojourn of a record at one operator. One file each."""
 
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 from sojourn import registry
@@ -11,14 +11,8 @@ __all__ = ["Station", "names", "station"]
 
 _FUNCTIONS = ("service", "wait", "wait_s", "waits_s")
 
-
-def names() -> tuple[str, ...]:
-    """Return the names of the models in this folder.
-
-    >>> "mmk" in names()
-    True
-    """
-    return registry.names(__name__)
+names = partial(registry.names, __name__)
+"""Return the names of the models in this folder."""
 
 
 @cache
