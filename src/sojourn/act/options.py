@@ -15,7 +15,6 @@ from typing import (
     NamedTuple,
     TypeVar,
     Union,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -155,9 +154,6 @@ def _kind_of(kind: object, *, seconds: bool) -> _Kind:
         return _Kind("|".join(known), lambda text: _read_one_of(text, known))
     if get_origin(kind) in (Union, UnionType):
         inner = next(each for each in get_args(kind) if each is not NoneType)
-        if is_dataclass(inner):  # an optional part of the policy
-            make = cast("Callable[[], object]", inner)
-            return _Kind("yes|no", lambda text: make() if _read_yes_no(text) else None)
         there = _kind_of(inner, seconds=seconds)
         return _Kind(
             f"{there.text}|none", lambda text: None if text == "none" else there.read(text)

@@ -3,7 +3,6 @@ import pytest
 from sojourn.act.choice import PolicyChoice, read_choice, read_choices
 from sojourn.act.policy import policy
 from sojourn.act.policy.drs.caution import QuietHours
-from sojourn.act.policy.drs.load_estimate import Holt
 from sojourn.act.policy.threshold import Threshold
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
@@ -19,7 +18,7 @@ def test_a_policy_is_told_what_was_given_and_keeps_the_rest():
     )
     text = "drs:t_ra_s=30s:drain_s=20s:quiet=00:00-01:00:quiet=02:00-03:00:forecast=yes"
     told, said = read_choice(text).made(TARGET, None)
-    assert (told.drain_s, told.forecast, told.caution.t_ra_s) == (20.0, Holt(), 30.0)
+    assert (told.drain_s, told.forecast, told.caution.t_ra_s) == (20.0, True, 30.0)
     assert told.caution.quiet == (QuietHours(0, 3600), QuietHours(7200, 10800))
     assert told.caution.margin == plain.caution.margin
     assert said == (

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sojourn.act.options import Option, kind_text, options, read_value, value_text, with_options
 from sojourn.act.policy import names, policy
 from sojourn.act.policy.drs.caution import QuietHours
-from sojourn.act.policy.drs.load_estimate import Holt
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 
@@ -88,8 +87,6 @@ def option(kind, name="x"):
         (float | None, ["none"], None),
         (float | None, ["2"], 2.0),
         (Literal["a", "b"], ["b"], "b"),
-        (Holt | None, ["yes"], Holt()),
-        (Holt | None, ["no"], None),
         (tuple[QuietHours, ...], ["00:00-01:00", "02:00-03:00"], HOURS),
     ],
 )
@@ -129,9 +126,9 @@ def test_a_time_has_a_unit_or_is_in_seconds():
 
 
 def test_what_people_write_is_told():
-    kinds = (float, int, bool, float | None, Literal["a", "b"], Holt | None)
+    kinds = (float, int, bool, float | None, Literal["a", "b"])
     assert [kind_text(option(kind)) for kind in kinds] == [
-        "NUMBER", "WHOLE NUMBER", "yes|no", "NUMBER|none", "a|b", "yes|no",
+        "NUMBER", "WHOLE NUMBER", "yes|no", "NUMBER|none", "a|b",
     ]  # fmt: skip
     hours = option(tuple[QuietHours, ...])
     assert kind_text(hours) == "FROM-UNTIL, may be repeated"

@@ -18,7 +18,7 @@ from sojourn.act.latency import SURELY
 from sojourn.act.policy.base import PolicyContext
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.decision import Choice, decision
-from sojourn.act.policy.drs.load_estimate import Holt, Situation, situation
+from sojourn.act.policy.drs.load_estimate import Situation, situation
 from sojourn.act.policy.drs.requirement import Requirement, correction, requirement
 from sojourn.act.policy.drs.shortage import Shortage, Trigger, relief, shortage
 from sojourn.act.policy.drs.surplus import moved, saving, surplus
@@ -56,7 +56,7 @@ class Drs:
     drain_s: Annotated[float, "time to clear a backlog"] = 60.0
     trigger: Annotated[Trigger, "latency that triggers scaling up"] = "expected"
     prompt: Annotated[bool, "scale up without waiting for T_ra"] = True
-    forecast: Annotated[Holt | None, "plan for the load forecast by its trend"] = None
+    forecast: Annotated[bool, "plan for the load forecast by its trend"] = False
 
     def __post_init__(self) -> None:
         if self.goal.target is None and self.goal.most is None:
