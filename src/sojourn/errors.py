@@ -61,11 +61,7 @@ class ApplicationStarting(EngineError):
 
     def __init__(self, stage: str, name: str = "the application") -> None:
         super().__init__(stage, name)
-
-    @property
-    def stage(self) -> str:
-        """The progress of the start."""
-        return str(self.args[0])
+        self.stage = stage
 
     def __str__(self) -> str:
         return f"{self.args[1]} is starting: {self.stage}; try again when it is running"

@@ -129,26 +129,25 @@ def _names(pull: Pull, topology: Topology) -> Iterator[str]:
             yield f"{name}: the operator was reported {number} times"
 
 
-def _off(record: object, names: Iterable[str], most: float = _MOST) -> Iterator[str]:
-    """Yield the fields of *record* that are not numbers from 0 to *most*."""
+def _off(who: str, record: object, names: Iterable[str], most: float = _MOST) -> Iterator[str]:
+    """Yield a fault for each field of *record* that is not a number from 0 to *most*."""
     for name in names:
         value = getattr(record, name)
         if _wrong(value, most):
-            yield f"{name} is {shown(value)}"
+            yield f"{who}: {name} is {shown(value)}"
 
 
 def _machine(pull: Pull) -> Iterator[str]:
     known = [name for name in ("cores", "busy_cores") if getattr(pull, name) is not None]
     if pull.cores == 0:
         yield f"the machine: cores is {shown(pull.cores)}"
-    yield from (f"the machine: {fault}" for fault in _off(pull, known))
-    engine = _off(pull, ("commits",))
-    yield from (f"the engine: {fault}" for fault in engine)
+    yield from _off("the machine", pull, known)
+    yield from _off("the engine", pull, ["commits"])
     for name, node in pull.nodes.items():
         if node.cores == 0:
             yield f"node {name}: cores is {shown(node.cores)}"
-        told = ("cores",) if node.busy_cores is None else ("cores", "busy_cores")
-        yield from (f"node {name}: {fault}" for fault in _off(node, told))
+        told = ["cores"] if node.busy_cores is None else ["cores", "busy_cores"]
+        yield from _off(f"node {name}", node, told)
 
 
 def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[str]:
@@ -179,9 +178,8 @@ def _counters(report: OperatorReport) -> Iterator[str]:
     counters = ["wanted", "running", "backlog", "transfers", "transfer_s"]
     if report.at_work is not None:
         counters.append("at_work")
-    yield from (f"{report.name}: {fault}" for fault in _off(report, counters))
-    ratios = _off(report, ("counted_ratio", "hottest"), most=1)
-    yield from (f"{report.name}: {fault}" for fault in ratios)
+    yield from _off(report.name, report, counters)
+    yield from _off(report.name, report, ["counted_ratio", "hottest"], most=1)
     if not report.counted_ratio >= _LEAST_RATIO:
         yield f"{report.name}: counted_ratio is {shown(report.counted_ratio)}"
 
@@ -216,7 +214,7 @@ def _possible(number: int, sum_s: float, sum_ss: float) -> bool:
 
 
 def _roots(roots: RootReport, topology: Topology) -> Iterator[str]:
-    yield from (f"roots: {fault}" for fault in _off(roots, ("entered", "completed")))
+    yield from _off("roots", roots, ["entered", "completed"])
     for which, sketch in (("completions", roots.completions), ("sums", roots.sums)):
         if _wrong(sketch.sum_s) or _wrong(sketch.sum_ss, _MOST**2):
             yield f"roots: the sum of {which} is {sketch.sum_s} s, of squares {sketch.sum_ss}"

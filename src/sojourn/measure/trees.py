@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 Key = tuple[str, str]
 """A record at an operator: its identity and the operator's name."""
 
-
 # The most open trees, and completed ones that are remembered.
 _MOST = 20_000
 
