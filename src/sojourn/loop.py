@@ -62,7 +62,9 @@ def step(
     if active or dict(wish.allocation) == seen.plan.allocation:
         return known, decision
     # Passive: plan again for the current allocation, which may still need other nodes.
-    known, kept = planned(seen, _only_recommended(wish, seen), site, seen.at_s)
+    reason = f"only recommended: {wish.reason}"
+    as_now = replace(wish, allocation=seen.allocation, reason=reason, expected=None)
+    known, kept = planned(seen, as_now, site, seen.at_s)
     return known, decision if kept.kind == "hold" else kept
 
 
@@ -106,15 +108,6 @@ def _placement(
         return before.placement if allocation == before.allocation else here(allocation)
     on = site.placer(PlacementRequest.of(knowledge.topology, placed, staying, before.placement))
     return {name: on.get(name, {HERE: k}) for name, k in allocation.items()}
-
-
-def _only_recommended(wish: Wish, knowledge: Knowledge) -> Wish:
-    return replace(
-        wish,
-        allocation=knowledge.allocation,
-        reason=f"only recommended: {wish.reason}",
-        expected=None,
-    )
 
 
 def _moves(before: Plan, placement: Placement) -> str:

@@ -133,7 +133,7 @@ def _key_waits_s(topology: Topology, model: str) -> dict[str, float]:
 
 def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
     """Return E[T] as `predict` does, but without computing the distribution."""
-    return _mean_s(operator_figures(topology, allocation, stations(topology, model)))
+    return mean_of(operator_figures(topology, allocation, stations(topology, model)))
 
 
 def predict(
@@ -165,7 +165,7 @@ def predict(
     shared, topology = computing(topology, allocation), stretched(topology, allocation)
     models = stations(topology, model)
     operators = operator_figures(topology, allocation, models)
-    expected_s = _mean_s(operators)
+    expected_s = mean_of(operators)
     lattice, masses = _completion(topology, models, allocation, expected_s)
 
     def percentile_s(ratio: float) -> float:
@@ -258,7 +258,8 @@ def _hot_key(topology: Topology, name: str) -> HotKey:
     return HotKey(name, part * topology.loads[name].erlangs, part, key)
 
 
-def _mean_s(operators: Mapping[str, OperatorFigures]) -> float:
+def mean_of(operators: Mapping[str, OperatorFigures]) -> float:
+    """Return E[T], given the prediction for each operator."""
     return sum(operator.visits * operator.sojourn_s for operator in operators.values())
 
 
