@@ -10,7 +10,7 @@ A smoother maps the history to an average; it has no state. The average is forme
   running processors as the last one are used
 - processors, backlog, memory and the cores of machines are those of the last observation
 
-A short window is noisy on a steady load, a long one lags after a step. `Steady` adapts: it
+A short window is noisy on a steady load, a long one lags after a step. `steady` adapts: it
 starts with the last few observations and adds older ones, a block at a time, while they differ
 by no more than chance. Service times change less often than loads, and only some records are
 timed, so service and CPU times of each operator are averaged over a window of their own, which
@@ -23,7 +23,6 @@ from math import sqrt
 from statistics import median_low
 from typing import Protocol
 
-from sojourn.errors import BadInput
 from sojourn.measure.observation import (
     Moments,
     Observation,
@@ -32,6 +31,8 @@ from sojourn.measure.observation import (
 )
 from sojourn.measure.sketch import Sketch
 
+# Observations of a block (and, except after a rise, of the shortest window), and of the longest.
+_BLOCK, _MOST = 6, 30
 # Differences above this many standard errors are significant. A rise needs more, because it is
 # tested at many positions to detect it before it fills the whole window.
 _CHANCE, _RISE = 2.5, 3.5
@@ -42,11 +43,11 @@ _LEAST_SAMPLES = 5
 
 
 class Smoother(Protocol):
-    """Averages observations, oldest first, into one.
+    """Averages observations, at least one, oldest first, into one.
 
     Unusable observations are left out. If the last one is unusable, the average is marked as
     unusable with its reason, so that nothing is changed on it. If none is usable, the last one
-    is returned. Raise `BadInput` if there are no observations.
+    is returned.
     """
 
     def __call__(self, history: Sequence[Observation], /) -> Observation: ...
@@ -59,13 +60,7 @@ class Window:
     size: int
     """The number of observations, w."""
 
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise BadInput(f"size is {self.size} observations; write 1 or more")
-
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        if not history:
-            raise BadInput("there are no observations to smooth; observe first")
         usable = [observation for observation in history if observation.usable]
         if not usable:
             return history[-1]
@@ -187,70 +182,54 @@ def _mean(values: Sequence[tuple[float, float]]) -> float:
     return sum(value * (weight / total) for value, weight in values)
 
 
-@dataclass(frozen=True, slots=True)
-class Steady:
-    """The mean of the last observations, back to the last change of the load."""
-
-    least: int = 6
-    """Size of a block, and of the window at least, except after a rise."""
-    most: int = 30
-    """Maximum size of the window."""
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.least <= self.most:
-            raise BadInput(
-                f"the window is {self.least} to {self.most} observations; write 1 or more, "
-                "and the smaller number first"
-            )
-
-    def __call__(self, history: Sequence[Observation], /) -> Observation:
-        usable = [observation for observation in history if observation.usable]
-        if not usable or not history[-1].usable:
-            return Window(self.least)(history)
-        return timed_longer(Window(self._unchanged(usable))(history), usable, self.least)
-
-    def _unchanged(self, usable: Sequence[Observation]) -> int:
-        """Return the number of last observations with the same load from outside."""
-        scv = max([1.0, *_scvs(usable[-self.least :])])
-        for size in range(1, min(self.least, len(usable))):
-            if _rose(usable[-size:], usable[-size - self.least : -size], scv):
-                return size
-        size = self.least
-        while size + self.least <= min(self.most, len(usable)):
-            now, variance = _load(usable[-size:], scv)
-            then, older_variance = _load(usable[-size - self.least : -size], scv)
-            if abs(now - then) > _CHANCE * sqrt(variance + older_variance):
-                break
-            size += self.least
-        return size
+def steady(history: Sequence[Observation], /) -> Observation:
+    """Return the mean of the last observations, back to the last change of the load."""
+    usable = [observation for observation in history if observation.usable]
+    if not usable or not history[-1].usable:
+        return Window(_BLOCK)(history)
+    return timed_longer(Window(_unchanged(usable))(history), usable)
 
 
-def timed_longer(
-    observation: Observation, history: Sequence[Observation], block: int = 6
-) -> Observation:
+def _unchanged(usable: Sequence[Observation]) -> int:
+    """Return the number of last observations with the same load from outside."""
+    scv = max([1.0, *_scvs(usable[-_BLOCK:])])
+    for size in range(1, min(_BLOCK, len(usable))):
+        if _rose(usable[-size:], usable[-size - _BLOCK : -size], scv):
+            return size
+    size = _BLOCK
+    while size + _BLOCK <= min(_MOST, len(usable)):
+        now, variance = _load(usable[-size:], scv)
+        then, older_variance = _load(usable[-size - _BLOCK : -size], scv)
+        if abs(now - then) > _CHANCE * sqrt(variance + older_variance):
+            break
+        size += _BLOCK
+    return size
+
+
+def timed_longer(observation: Observation, history: Sequence[Observation]) -> Observation:
     """Return *observation* with service times averaged back to their last change.
 
-    The usable observations in *history*, oldest first, are compared in blocks of *block*.
+    The usable observations in *history*, oldest first, are compared in blocks.
     """
     usable = [earlier for earlier in history if earlier.usable]
     operators = {}
     for name, operator in observation.operators.items():
-        service, taken = _service(name, usable, block)
+        service, taken = _service(name, usable)
         cpu_s = mean_cpu_s([o.operators[name] for o in usable[len(usable) - taken :]])
         operators[name] = replace(operator, service=service, cpu_s=cpu_s or operator.cpu_s)
     return replace(observation, operators=operators)
 
 
-def _service(name: str, usable: Sequence[Observation], size: int) -> tuple[Moments, int]:
+def _service(name: str, usable: Sequence[Observation]) -> tuple[Moments, int]:
     """Return the service times of an operator, and the number of observations averaged."""
     alike, block, same = Moments(), Moments(), 0
     for taken, observation in enumerate(reversed(usable), 1):
         if name not in observation.operators:
             break
         block += observation.operators[name].service
-        if taken % size and taken < len(usable):
+        if taken % _BLOCK and taken < len(usable):
             continue
-        if taken > size and _changed(alike, block):
+        if taken > _BLOCK and _changed(alike, block):
             break
         alike, block, same = alike + block, Moments(), taken
     return alike, same

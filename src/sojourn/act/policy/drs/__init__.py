@@ -25,7 +25,7 @@ from sojourn.act.policy.drs.surplus import moved, saving, surplus
 from sojourn.act.recommendation import held
 from sojourn.errors import BadTarget
 from sojourn.knowledge import Knowledge, Wish
-from sojourn.measure.smooth import Smoother, Steady
+from sojourn.measure.smooth import Smoother, steady
 
 # If changes pause nothing there is no reason for a long T_ra: T_ra and the time to clear a
 # backlog are then this many observations.
@@ -51,7 +51,7 @@ class Drs:
 
     goal: Goal
     caution: Caution = field(default_factory=Caution)
-    smooth: Smoother = field(default_factory=Steady)
+    smooth: Smoother = steady
     low_s: Annotated[float | None, "scale down only while latency is below this (T_min)"] = None
     drain_s: Annotated[float, "time to clear a backlog"] = 60.0
     trigger: Annotated[Trigger, "latency that triggers scaling up"] = "expected"
