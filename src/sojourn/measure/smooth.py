@@ -31,7 +31,8 @@ from sojourn.measure.observation import (
 )
 from sojourn.measure.sketch import Sketch
 
-# Observations of a block (and, except after a rise, of the shortest window), and of the longest.
+# Observations of a block, of which the adaptive window has at least one unless the load rose;
+# and the most in that window.
 _BLOCK, _MOST = 6, 30
 # Differences above this many standard errors are significant. A rise needs more, because it is
 # tested at many positions to detect it before it fills the whole window.
