@@ -4,7 +4,7 @@
 functions below use it, and raise `EngineError` if the engine does not have it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
@@ -278,30 +278,6 @@ class KeepsStateElsewhere(Protocol):
 
     def forget(self) -> None:
         """Delete the state outside of the state folder."""
-
-
-class Negotiator(Protocol):
-    """Requests nodes from a cluster, and gives them back; nodes join and leave later.
-
-    Its methods are thread-safe, and raise only `EngineError`.
-    """
-
-    @property
-    def wanted(self) -> int:
-        """The target number of nodes: those requested, without those given back."""
-
-    def ask(self, number: int) -> None:
-        """Request *number* nodes in total. Idempotent.
-
-        Raise `EngineError` if that is below `wanted`: `give_back` chooses the nodes to leave.
-        """
-
-    def give_back(self, names: Collection[str]) -> None:
-        """Give back the nodes called *names*, without replacement. Idempotent.
-
-        They take no more work, finish their work in progress, and leave. Raise `EngineError`,
-        and give nothing back, if there is no node of that name.
-        """
 
 
 def health(engine: Engine) -> Health:

@@ -47,7 +47,7 @@ class SparkNegotiator:
             return self._wanted()
 
     def ask(self, number: int) -> None:
-        """Ask Spark for *number* executors in all."""
+        """Ask Spark for *number* executors in all. Idempotent."""
         with self._lock:
             wanted = self._wanted()
             if number < wanted:
@@ -58,7 +58,7 @@ class SparkNegotiator:
                 self._request(number)
 
     def give_back(self, names: Collection[str]) -> None:
-        """Decommission these executors, without replacement."""
+        """Decommission these executors, without replacement. Idempotent."""
         with self._lock:
             going = sorted(set(names) - self._given_back)
             if not going:

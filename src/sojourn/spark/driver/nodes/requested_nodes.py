@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from sojourn.decide.plan import NodePlan
-from sojourn.engine import Negotiator
 from sojourn.errors import EngineError
 from sojourn.measure.node_costs import NodeCosts, NodeMoves
 from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.nodes.negotiator import SparkNegotiator
 from sojourn.spark.driver.nodes.node_health import settled_nodes
 
 __all__ = ["RequestedNodes"]
@@ -20,7 +20,7 @@ class RequestedNodes:
     """
 
     def __init__(
-        self, negotiator: Negotiator, operators: Collection[str], controller: Controller
+        self, negotiator: SparkNegotiator, operators: Collection[str], controller: Controller
     ) -> None:
         self._negotiator = negotiator
         self._operators, self._controller = operators, controller
