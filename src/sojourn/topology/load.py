@@ -1,7 +1,8 @@
 """The load of a station, and the variability of its arrivals where it is not measured.
 
 Variability is the second-moment companion of the traffic equations, in squared coefficients of
-variation (scv). It does not depend on the number of processors, so plans can change that freely:
+variation (scv). It does not depend on the number of processors, so plans can change that
+freely:
 
 - joining:  streams superpose weighted by their rates, c² = Σ (λⱼ/λ) cⱼ²
 - serving:  departures have the scv of the arrivals (exact for Poisson streams)
