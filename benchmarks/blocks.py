@@ -3,13 +3,14 @@
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf, sqrt
-from operator import add
 from statistics import fmean, stdev
 
 from scipy.stats import t as student
 
 from sojourn.measure.aggregate import aggregate
-from sojourn.measure.report import Pull
+from sojourn.measure.counters import merged, one_each
+from sojourn.measure.report import Pull, RootReport
+from sojourn.measure.sketch import Sketch
 
 _CONFIDENCE = 0.95
 
@@ -61,7 +62,7 @@ def pooled(pulls):
     """Return what one pull would have got of all these, which need not follow each other."""
     lasts_s = [pull.at_s - pull.since_s for pull in pulls]
     named = [{report.name: report for report in pull.operators} for pull in pulls]
-    reports = (reduce(add, (some[name] for some in named)) for name in named[0])
+    reports = (reduce(_both, (some[name] for some in named)) for name in named[0])
     busy = [(p.busy_cores, s) for p, s in zip(pulls, lasts_s, strict=True) if p.busy_cores]
     return Pull(
         since_s=0.0,
@@ -69,9 +70,36 @@ def pooled(pulls):
         operators=tuple(
             replace(report, bin_s=sum(lasts_s) / len(report.arrivals)) for report in reports
         ),
-        roots=reduce(add, (pull.roots for pull in pulls)),
+        roots=_roots([pull.roots for pull in pulls]),
         cores=pulls[-1].cores,
         busy_cores=sum(b * s for b, s in busy) / sum(s for _, s in busy) if busy else None,
+    )
+
+
+def _both(first, later):
+    """Return the report of an operator over two intervals."""
+    return replace(
+        later,
+        processors=merged(
+            (*one_each(first.processors).values(), *one_each(later.processors).values())
+        ),
+        arrivals=(*first.arrivals, *later.arrivals),
+        counted_ratio=min(first.counted_ratio, later.counted_ratio),
+        transfers=first.transfers + later.transfers,
+        transfer_s=first.transfer_s + later.transfer_s,
+        hottest=later.hottest or first.hottest,
+        hottest_name=later.hottest_name or first.hottest_name,
+        bytes={},
+    )
+
+
+def _roots(reports):
+    return RootReport(
+        entered=sum(report.entered for report in reports),
+        completed=sum(report.completed for report in reports),
+        completions=sum((report.completions for report in reports), Sketch.empty()),
+        sums=sum((report.sums for report in reports), Sketch.empty()),
+        streams={n: sum(r.streams[n] for r in reports) for n in reports[0].streams},
     )
 
 

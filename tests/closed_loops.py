@@ -13,7 +13,6 @@ import numpy as np
 from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution
-from sojourn.act.policy.drs.holt import Holt
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Engine
@@ -221,7 +220,7 @@ def _policy(rng: np.random.Generator, topology: Topology) -> Drs:
         goal=Goal(target=None if fixed else target, most=most),
         caution=Caution(t_ra_s=T_RA_S),
         drain_s=float(rng.choice([30.0, 60.0])),
-        forecast=Holt() if rng.random() < 0.2 else None,
+        forecast=bool(rng.random() < 0.2),
     )
 
 

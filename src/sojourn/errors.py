@@ -11,8 +11,7 @@ SojournError
 │   ├── BadRecord                a record that does not fit its schema
 │   ├── BadAllocation            operators missing, unknown, without processors or on no node
 │   ├── BadTarget                a target that is not a positive time
-│   ├── BadWorkload              a distribution, or a rate, that cannot be simulated
-│   └── UnknownName              no engine, station model, policy or placer of that name
+│   └── BadWorkload              a distribution, or a rate, that cannot be simulated
 ├── EngineError                  the running system failed, or did not answer
 │   ├── ApplicationStarting      the application has not started yet
 │   ├── ApplicationStopped       a record, or too many failures, stopped the application
@@ -31,8 +30,7 @@ SojournError
     ├── TargetBelowFloor         no number of processors reaches the target
     ├── TargetOutOfReach         the allowed processors do not reach the target
     ├── TargetTooStrict          more processors are needed than are tried
-    ├── EndlessLoop              a branching loop whose gain is too close to 1
-    └── Extrapolated             a calibration used outside the range it was fitted to
+    └── EndlessLoop              a branching loop whose gain is too close to 1
 
 Errors keep their values as arguments, so they pickle, and format them in `__str__`.
 """
@@ -40,15 +38,6 @@ Errors keep their values as arguments, so they pickle, and format them in `__str
 from collections.abc import Mapping
 
 from sojourn.text import escaped
-
-__all__ = [
-    "ApplicationStarting", "ApplicationStopped", "BadAllocation", "BadApplication", "BadFile",
-    "BadInput", "BadNumber", "BadPlace", "BadRecord", "BadSchema", "BadTarget", "BadTopology",
-    "BadWorkload", "BoundTooLow", "BrokerAway", "BrokerFailed", "CannotBeDone", "DiskFull",
-    "EndlessLoop", "EngineError", "Extrapolated", "HotKey", "JarsMissing", "NoJava",
-    "RegistryAway", "SojournError", "TargetBelowFloor", "TargetOutOfReach", "TargetTooStrict",
-    "TooFewCores", "TooFewProcessors", "UnknownName", "UnstableStation",
-]  # fmt: skip
 
 
 class SojournError(Exception):
@@ -72,11 +61,7 @@ class ApplicationStarting(EngineError):
 
     def __init__(self, stage: str, name: str = "the application") -> None:
         super().__init__(stage, name)
-
-    @property
-    def stage(self) -> str:
-        """The progress of the start."""
-        return str(self.args[0])
+        self.stage = stage
 
     def __str__(self) -> str:
         return f"{self.args[1]} is starting: {self.stage}; try again when it is running"
@@ -231,20 +216,6 @@ class BadWorkload(BadInput):
     """A distribution, or a rate, that cannot be simulated."""
 
 
-class UnknownName(BadInput):
-    """No strategy of this *kind*, such as a policy, has this *name*."""
-
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(kind, name, known)
-
-    def __str__(self) -> str:
-        kind, name, known = self.args
-        return escaped(
-            f"unknown {kind} {name!r}; write one of {', '.join(known)}, or "
-            "package.module:name for your own"
-        )
-
-
 class UnstableStation(CannotBeDone):
     """Records arrive faster than the processors serve them."""
 
@@ -397,18 +368,3 @@ class TargetTooStrict(CannotBeDone):
 
 class EndlessLoop(CannotBeDone):
     """The completion of a branching loop whose gain is too close to 1."""
-
-
-class Extrapolated(CannotBeDone):
-    """A calibration was used outside the range it was fitted to."""
-
-    def __init__(self, estimate_s: float, low_s: float, high_s: float) -> None:
-        super().__init__(estimate_s, low_s, high_s)
-
-    def __str__(self) -> str:
-        estimate_s, low_s, high_s = self.args
-        return (
-            f"the calibration was fitted to estimates from {low_s:.6g} s to {high_s:.6g} s, "
-            f"which does not include {estimate_s:.6g} s; measure there and fit again, "
-            "or leave the calibration out"
-        )

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sojourn.errors import BadInput, EngineError, SojournError, UnknownName
+from sojourn.errors import BadInput, EngineError, SojournError
+from sojourn.text import escaped
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -42,10 +43,14 @@ def find(package: str, kind: str, name: str) -> object:
 def find_outside(kind: str, name: str, known: tuple[str, ...]) -> object:
     """Return the object at `package.module:name`, or the module at `package.module`.
 
-    Raise `UnknownName` with the *known* names if it does not exist, and `BadInput` if it
-    cannot be imported.
+    Raise `BadInput` with the *known* names if it does not exist, or if it cannot be imported.
     """
-    unknown = UnknownName(kind, name, known)
+    unknown = BadInput(
+        escaped(
+            f"unknown {kind} {name!r}; write one of {', '.join(known)}, or "
+            "package.module:name for your own"
+        )
+    )
     path, colon, attribute = name.partition(":")
     well_formed = _MODULE.fullmatch(path) and (attribute.isidentifier() or not colon)
     if not is_outside(name) or not well_formed:

@@ -15,7 +15,7 @@ from sojourn.act.policy import names, policy
 from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
-from sojourn.errors import UnknownName
+from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge
 from sojourn.loop import Loop, Site, step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
@@ -220,5 +220,5 @@ def test_what_is_wanted_is_told_with_every_decision(acting):
 
 
 def test_a_policy_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownName, match=f"'none'; write one of {', '.join(names())}"):
+    with pytest.raises(BadInput, match=f"'none'; write one of {', '.join(names())}"):
         policy("none", target=TARGET)

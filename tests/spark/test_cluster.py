@@ -66,16 +66,18 @@ def test_a_topic_that_a_source_names_must_be_there(cluster):
     app.source("in", schema="n int", topic="paymnts")
     app.source("made", schema="n int", topic="shop.extra", create=True)
     app.source("default", schema="n int")
-    layout = Layout(app, "nowhere:app")
+    topics = Layout(app, "nowhere:app").topics
+    assert app.required_topics == {"in": "paymnts"}
+    required = {"paymnts": "source in"}
     with pytest.raises(BadInput) as raised:
-        cluster.ensure(layout.topics, 1, required=layout.app.required_topics)
+        cluster.ensure(topics, 1, required=required)
     assert str(raised.value) == (
         f"source in: there is no topic paymnts at {cluster.servers} (similar: payments, "
         "payments-eu); correct topic=, create it, or set create=True"
     )
     assert "shop.extra" not in cluster.client().list_topics(timeout=30).topics
     make(cluster, "paymnts")
-    made = cluster.ensure(layout.topics, 1, required=layout.app.required_topics)
+    made = cluster.ensure(topics, 1, required=required)
     assert made.keys() == {"paymnts", "shop.extra", "shop.default", "shop.dead-letters"}
 
 

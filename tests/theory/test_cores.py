@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.queueing.erlang import delay_probability
-from sojourn.queueing.sharing import stretch
+from sojourn.queueing import delay_probability, stretch
 
 demands = st.floats(1e-3, 30)
 cores = st.floats(0.2, 32)

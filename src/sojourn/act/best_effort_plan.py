@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
-from sojourn.act.evidence import not_reached
+from sojourn.act.latency import not_reached
 from sojourn.act.recommendation import ration
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import QUICK
@@ -27,8 +27,6 @@ from sojourn.errors import (
     TooFewProcessors,
 )
 from sojourn.topology import Topology
-
-__all__ = ["Aim", "Goal", "aim"]
 
 # If no number of processors meets the target, plan for this multiple of the best latency.
 _NEAR = 1.1

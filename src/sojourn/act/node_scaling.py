@@ -7,9 +7,6 @@ from typing import Self
 from sojourn.decide.plan import Node, NodePlan
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, NodeNeed
-from sojourn.measure.node_costs import NodeCosts
-
-__all__ = ["NodeBounds", "node_plan"]
 
 # Minimum time before a node is released, because getting one again is slow.
 _CALM_S = 60.0
@@ -86,7 +83,10 @@ def node_plan(
     if needed >= len(staying) or len(staying) < before.number:
         return unchanged, NodeNeed()
     since_s = at_s if need.fewer_since_s is None else need.fewer_since_s
-    if at_s - since_s < _calm_s(bounds, knowledge.node_costs):
+    calm_s = bounds.calm_s
+    if calm_s is None:
+        calm_s = max(_CALM_S, knowledge.node_costs.away_s(_DISTURBED))
+    if at_s - since_s < calm_s:
         return unchanged, NodeNeed(fewer_since_s=since_s)
     leaving = next((n for n in reversed(staying) if not n.reads), staying[-1]).name
     given_back = NodePlan(
@@ -113,9 +113,3 @@ def _asks(needed: int, processors: int, bounds: NodeBounds) -> str:
         return f"{nodes}, the minimum"
     limit = ", the maximum" if needed == bounds.most else ""
     return f"{nodes}{limit}: {processors} processors, {bounds.processors} on each"
-
-
-def _calm_s(bounds: NodeBounds, costs: NodeCosts) -> float:
-    if bounds.calm_s is not None:
-        return bounds.calm_s
-    return max(_CALM_S, costs.away_s(_DISTURBED))

@@ -17,18 +17,6 @@ from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.topology.traffic import Gains
 
-__all__ = [
-    "Demand",
-    "Recommended",
-    "bounded",
-    "demand",
-    "held",
-    "listed",
-    "ration",
-    "recommended",
-    "whole",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
@@ -105,7 +93,6 @@ class Recommended:
     """Limit of all processors; it applies to changes, not to recommendations."""
 
     def hold(self, reason: str) -> Wish:
-        """Return the wish to change nothing, for this *reason*."""
         return self._wish(self.knowledge.allocation, reason)
 
     def change(self, after: Mapping[str, int], reason: str) -> Wish:

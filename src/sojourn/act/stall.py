@@ -5,14 +5,11 @@ More processors would be idle as well, and a restart would resume with them, so 
 operator keeps its processors until records are processed again.
 """
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation, ObservedOperator
 from sojourn.topology import Topology
-
-__all__ = ["stalled", "unless_stalled"]
 
 
 def stalled(topology: Topology, seen: Observation) -> tuple[str, ...]:
@@ -24,7 +21,11 @@ def stalled(topology: Topology, seen: Observation) -> tuple[str, ...]:
     if not seen.usable:
         return ()
     idle = {name for name, operator in seen.operators.items() if _idle(operator)}
-    found = {name for name in idle if _has_records(seen.operators[name])}
+    found = {
+        name
+        for name in idle
+        if seen.operators[name].arrivals_per_s > 0 or seen.operators[name].backlog > 0
+    }
     grown = True
     while grown:
         behind = {target for name in found for target in topology.gains[name]} & idle
@@ -46,7 +47,11 @@ def unless_stalled(wish: Wish, knowledge: Knowledge) -> Wish:
         return wish
     after = {**wish.allocation, **{name: before[name] for name in stuck}}
     most = max(sum(wish.allocation.values()), sum(before.values()))
-    reason = _reason(stuck)
+    whose = "its" if len(stuck) == 1 else "their"
+    reason = (
+        f"no record was processed at {', '.join(stuck)} although records wait, and {whose} "
+        "processors are idle; more processors would not help"
+    )
     if after == before or sum(after.values()) > most:
         after = dict(before)
     else:  # the reason must name the resulting allocation
@@ -57,15 +62,3 @@ def unless_stalled(wish: Wish, knowledge: Knowledge) -> Wish:
 
 def _idle(operator: ObservedOperator) -> bool:
     return operator.running > 0 and operator.served == 0 and operator.at_work == 0
-
-
-def _has_records(operator: ObservedOperator) -> bool:
-    return operator.arrivals_per_s > 0 or operator.backlog > 0
-
-
-def _reason(stuck: Collection[str]) -> str:
-    whose = "its" if len(stuck) == 1 else "their"
-    return (
-        f"no record was processed at {', '.join(stuck)} although records wait, and {whose} "
-        "processors are idle; more processors would not help"
-    )

@@ -6,7 +6,7 @@ from typing import Annotated
 from rich.console import Console
 from typer import Option
 
-from sojourn.act.choice import read_choices
+from sojourn.act.options import read_choices
 from sojourn.act.policy import names
 from sojourn.app.address import import_from_here, topology_at
 from sojourn.cli.options import JsonOption

@@ -53,7 +53,7 @@ def _read_model(
         ),
     ] = "gigk",
 ) -> str:
-    """Return the name of the station model. Raise `UnknownName` if it does not exist."""
+    """Return the name of the station model. Raise `BadInput` if it does not exist."""
     import_from_here(model)
     station(model)
     return model

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from sojourn.act.policy.drs.quiet_hours import read_time_of_day_s
+from sojourn.act.policy.drs.caution import read_time_of_day_s
 from sojourn.app.address import topology_at
 from sojourn.cli.options import JsonOption, LiveOption
 from sojourn.cli.options.address import AddressArgument, RateOptions

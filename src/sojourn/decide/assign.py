@@ -8,8 +8,6 @@ from sojourn.errors import TooFewProcessors
 from sojourn.model.network import served_s, stations
 from sojourn.topology import Topology
 
-__all__ = ["assign"]
-
 # A relative change of the mean below this is rounding.
 _LEAST_GAIN = 1e-9
 

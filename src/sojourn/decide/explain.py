@@ -14,8 +14,6 @@ from sojourn.model.station import Station
 from sojourn.topology import Operator, Topology
 from sojourn.topology.load import StationLoad
 
-__all__ = ["Explanation", "KeyExplanation", "OperatorExplanation", "explain"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorExplanation:

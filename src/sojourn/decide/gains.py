@@ -17,8 +17,6 @@ from sojourn.model.network import check_keys
 from sojourn.model.station import Station
 from sojourn.topology import Topology
 
-__all__ = ["QUICK", "THOROUGH", "Effort", "Gains", "least_allocation"]
-
 # A multiple alone is not enough: where one processor keeps up, a strict target may need
 # more than four.
 _ADDED = 1000
@@ -71,12 +69,10 @@ class Gains:
 
     @property
     def allocation(self) -> dict[str, int]:
-        """Processors per operator."""
         return dict(zip(self._names, self._processors, strict=True))
 
     @property
     def processors(self) -> int:
-        """All processors."""
         return self._total
 
     @property

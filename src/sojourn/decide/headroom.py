@@ -10,8 +10,6 @@ from sojourn.model.cores import computing, cores_headroom, slowed
 from sojourn.model.network import operator_figures, predict, stations
 from sojourn.topology import Operator, Topology
 
-__all__ = ["Headroom", "headroom"]
-
 # Relative; loads are not measured more precisely.
 _PRECISION = 1e-5
 # Above this utilisation, the cores are the bottleneck.

@@ -19,8 +19,6 @@ from sojourn.model.calibration import Calibration
 from sojourn.model.network import hot_key, mean_floor_s, mean_s, predict, served_s, stations
 from sojourn.topology import Topology
 
-__all__ = ["minimise", "solve"]
-
 # Subtracting gains one by one drifts from the true sum by less than this part of the target.
 # The greedy phase may therefore stop too early; the last steps compute the mean itself.
 _DRIFT = 1e-9

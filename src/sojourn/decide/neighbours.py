@@ -10,8 +10,6 @@ from sojourn.model.cores import computing
 from sojourn.model.network import check_allocation, mean_s, operator_figures, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["Neighbour", "mean_change_s", "moved", "moves_s", "neighbours"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:

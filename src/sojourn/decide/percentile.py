@@ -30,8 +30,6 @@ from sojourn.model.network import (
 )
 from sojourn.topology import Topology
 
-__all__ = ["Fewest", "fewest_for_percentile"]
-
 # Points of the lattice of the search, which ends just after the target.
 _POINTS = 1024
 # This close to the target, the finer lattice of `predict` decides, whose result is reported.
@@ -112,7 +110,6 @@ class _Search:
         self.left = 0
 
     def named(self, counts: _Counts) -> dict[str, int]:
-        """Return *counts* as an allocation."""
         return dict(zip(self._names, counts, strict=True))
 
     def late(self, counts: _Counts) -> _Late:

@@ -8,8 +8,6 @@ from typing import TypeAlias
 from sojourn.errors import BadAllocation
 from sojourn.text import shown
 
-__all__ = ["ANYWHERE", "HERE", "Expected", "Node", "NodePlan", "Placement", "Plan", "here"]
-
 HERE = "here"
 """The node of a single machine; on a cluster, any node."""
 ANYWHERE = ""
@@ -48,7 +46,6 @@ class NodePlan:
     """The reason for the last change."""
 
     def staying(self, nodes: Iterable[Node]) -> list[Node]:
-        """Return the nodes that are not given back."""
         return [node for node in nodes if node.name not in self.given_back]
 
 
@@ -132,7 +129,6 @@ class Plan:
 
     @property
     def processors(self) -> int:
-        """The number of processors of all operators."""
         return sum(self.allocation.values())
 
     def __str__(self) -> str:

@@ -9,8 +9,6 @@ from sojourn.model.cores import Computing, at_stretch, computing, stretched
 from sojourn.model.network import mean_s
 from sojourn.topology import Topology
 
-__all__ = ["NodeSize", "Solution", "settled", "with_its_own"]
-
 # After this many rounds the plan assumes that any number of records may compute concurrently.
 _ROUNDS = 20
 # Stretches with a smaller relative difference are equal.
@@ -35,7 +33,6 @@ class Solution:
 
     @property
     def processors(self) -> int:
-        """All processors."""
         return sum(self.allocation.values())
 
 

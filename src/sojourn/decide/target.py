@@ -6,8 +6,6 @@ from sojourn.errors import BadTarget
 from sojourn.model.network import PERCENTILES, Prediction
 from sojourn.text import shown
 
-__all__ = ["MOST_PROCESSORS", "Target", "check_processors", "reached_s"]
-
 MOST_PROCESSORS = 10_000_000
 """A larger number is a typing error, or a target that cannot reasonably be met."""
 
@@ -52,5 +50,4 @@ def check_processors(processors: int) -> None:
 
 
 def reached_s(prediction: Prediction, target: Target) -> float:
-    """Return the predicted value of the statistic of *target*."""
     return {"mean": prediction.mean_s, **prediction.percentiles_s}[target.statistic]

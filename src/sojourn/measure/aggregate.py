@@ -16,17 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.measure.counters import OperatorReport, ProcessorReport, one_each
-from sojourn.measure.faults import BIN_SLACK, faults
 from sojourn.measure.observation import (
     Moments,
     Observation,
     ObservedNode,
     ObservedOperator,
 )
-from sojourn.measure.report import Pull
+from sojourn.measure.report import BIN_SLACK, Pull, faults
 from sojourn.topology import Topology
-
-__all__ = ["LEAST_BINS", "LEAST_PER_BIN", "aggregate", "dispersion"]
 
 LEAST_BINS = 30
 """With n bins the relative standard error of the dispersion is √(2/(n-1)): 26 % for 30."""

@@ -9,8 +9,6 @@ processors help with neither, so latency is then measured from the append.
 from collections import Counter, deque
 from statistics import median
 
-__all__ = ["ProducerClocks"]
-
 Appended = tuple[float, float]
 """The earliest and the latest time at which Kafka may have appended a record."""
 

@@ -8,8 +8,6 @@ must not import numpy, because each host imports it.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-__all__ = ["OperatorReport", "ProcessorReport", "merged", "one_each", "sooner"]
-
 # The counters that add up; memory is a current value.
 _COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
 
@@ -98,23 +96,6 @@ class OperatorReport:
     """The reason why wanted processors do not start."""
     at_work: int | None = None
     """Processors with records at the end of the interval; None if not measured."""
-
-    def __add__(self, later: "OperatorReport") -> "OperatorReport":
-        both = (*one_each(self.processors).values(), *one_each(later.processors).values())
-        return replace(
-            later,
-            processors=merged(both),
-            arrivals=(*self.arrivals, *later.arrivals),
-            counted_ratio=min(self.counted_ratio, later.counted_ratio),
-            bytes={
-                stream: self.bytes.get(stream, 0) + later.bytes.get(stream, 0)
-                for stream in {**self.bytes, **later.bytes}
-            },
-            transfers=self.transfers + later.transfers,
-            transfer_s=self.transfer_s + later.transfer_s,
-            hottest=later.hottest or self.hottest,
-            hottest_name=later.hottest_name or self.hottest_name,
-        )
 
 
 def sooner(report: ProcessorReport, by_s: float) -> ProcessorReport:

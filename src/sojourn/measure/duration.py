@@ -6,8 +6,6 @@ from math import inf
 from sojourn.errors import BadInput, BadTarget
 from sojourn.text import shown
 
-__all__ = ["read_duration_s", "read_positive_s"]
-
 _UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)")
 

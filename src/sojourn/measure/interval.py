@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, isfinite, nan, sqrt
+from math import isfinite, nan, sqrt
 from statistics import fmean, stdev
-
-__all__ = ["Interval"]
 
 # Student's t for 95 % by degrees of freedom, from 1 on; for more, the normal quantile is used.
 _STUDENT = (
@@ -41,16 +39,6 @@ class Interval:
         freedom = len(known) - 1
         student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _NORMAL
         return cls(fmean(known), student * stdev(known) / sqrt(len(known)))
-
-    def surely_below(self, other: "Interval") -> bool:
-        """Return whether *other* is significantly higher.
-
-        >>> Interval(1.0, 0.1).surely_below(Interval(1.3, 0.1))
-        True
-        >>> Interval(1.0, 0.1).surely_below(Interval(1.1, 0.1))
-        False
-        """
-        return other.value - self.value > hypot(self.half_width, other.half_width)
 
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.half_width:.2g}"

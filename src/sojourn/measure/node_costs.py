@@ -9,8 +9,6 @@ from statistics import median
 from sojourn.errors import BadInput
 from sojourn.text import shown
 
-__all__ = ["Bill", "NodeCosts", "NodeMoves", "NodeTime", "check_price"]
-
 # Only the last moves count: clusters differ, and each one varies from hour to hour.
 _LAST_MOVES = 5
 _HOUR_S = 3600.0
@@ -61,11 +59,9 @@ class NodeMoves:
         self.costs = NodeCosts()  # replaced as a whole, so that any thread may read it
 
     def asked(self, at_s: float, more: int) -> None:
-        """Record a request for *more* additional nodes."""
         self._asked_s.extend([at_s] * more)
 
     def released(self, at_s: float, node: str) -> None:
-        """Record the decision to release a node."""
         self._leaving_s.setdefault(node, at_s)
 
     def saw(self, at_s: float, *, there: Collection[str], settled: Collection[str]) -> None:
@@ -153,7 +149,6 @@ class Bill:
 
 
 def check_price(price_per_hour: float) -> None:
-    """Raise `BadInput` unless the price is finite and not negative."""
     if not (isfinite(price_per_hour) and price_per_hour >= 0):
         raise BadInput(
             f"a price of {shown(price_per_hour)} per hour is not possible; write 0 or more"

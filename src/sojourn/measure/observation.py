@@ -8,8 +8,6 @@ from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.sketch import Sketch
 from sojourn.topology.node_cores import NodeCores
 
-__all__ = ["Moments", "Observation", "ObservedNode", "ObservedOperator"]
-
 # Records can always use this part of the cores, whatever else runs on the machine: schedulers
 # share cores fairly between all processes that are ready.
 _LEAST_SHARE = 0.25
@@ -54,8 +52,6 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedOperator:
-    """The measurements of one operator."""
-
     name: str
     wanted: int
     """Processors that should run, at the end of the interval."""
@@ -136,8 +132,6 @@ class ObservedOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedNode:
-    """The measurements of one node of a cluster."""
-
     cores: float
     busy_cores: float | None = None
     """Cores used by all processes of the node; None if not known."""
@@ -148,7 +142,6 @@ class ObservedNode:
 
     @property
     def free_cores(self) -> float:
-        """The cores that records can use."""
         return _free(self.cores, self.busy_cores, sum(self.computing.values()))
 
 
@@ -200,7 +193,6 @@ class Observation:
 
     @property
     def lasted_s(self) -> float:
-        """The length of the interval."""
         return self.at_s - self.since_s
 
     @property

@@ -6,11 +6,9 @@ from math import sqrt
 
 from sojourn.errors import BadInput, BadTopology
 from sojourn.measure.observation import Observation, ObservedNode, ObservedOperator
-from sojourn.queueing.sharing import settled_stretch, stretch
+from sojourn.queueing import settled_stretch, stretch
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.node_cores import NodeCores
-
-__all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "measured", "observed"]
 
 LEAST_SAMPLES = 30
 """The fewest samples for a mean, or a number sent, that replaces the last known one."""

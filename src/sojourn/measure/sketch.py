@@ -11,8 +11,6 @@ from math import ceil, log, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Sketch"]
-
 _GROWTH = 1.004
 _SHORTEST_S, _LONGEST_S = 1e-9, 1e9
 _BUCKETS = ceil(log(_LONGEST_S / _SHORTEST_S) / log(_GROWTH)) + 2
@@ -66,7 +64,6 @@ class Sketch:
 
     @classmethod
     def empty(cls) -> "Sketch":
-        """Return an empty sketch."""
         return cls(np.zeros(0, np.int64))
 
     def __add__(self, other: "Sketch") -> "Sketch":
@@ -105,7 +102,6 @@ class Sketch:
 
     @property
     def number(self) -> int:
-        """The number of times."""
         return int(self.filled.sum())
 
     @property

@@ -9,14 +9,20 @@ A smoother maps the history to an average; it has no state. The average is forme
 - wait, utilisation and completions depend on the allocation: only observations with the same
   running processors as the last one are used
 - processors, backlog, memory and the cores of machines are those of the last observation
+
+A short window is noisy on a steady load, a long one lags after a step. `steady` adapts: it
+starts with the last few observations and adds older ones, a block at a time, while they differ
+by no more than chance. Service times change less often than loads, and only some records are
+timed, so service and CPU times of each operator are averaged over a window of their own, which
+is often longer.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from statistics import median_low
 from typing import Protocol
 
-from sojourn.errors import BadInput
 from sojourn.measure.observation import (
     Moments,
     Observation,
@@ -25,20 +31,27 @@ from sojourn.measure.observation import (
 )
 from sojourn.measure.sketch import Sketch
 
-__all__ = ["Smoother", "Window", "mean_cpu_s"]
+# Observations of a block, of which the adaptive window has at least one unless the load rose;
+# and the most in that window.
+_BLOCK, _MOST = 6, 30
+# Differences above this many standard errors are significant. A rise needs more, because it is
+# tested at many positions to detect it before it fills the whole window.
+_CHANCE, _RISE = 2.5, 3.5
+# The same for service times, whose distributions have longer tails.
+_OTHER = 4.0
+# With fewer samples neither the mean nor its error is reliable.
+_LEAST_SAMPLES = 5
 
 
 class Smoother(Protocol):
-    """Averages observations, oldest first, into one.
+    """Averages observations, at least one, oldest first, into one.
 
     Unusable observations are left out. If the last one is unusable, the average is marked as
     unusable with its reason, so that nothing is changed on it. If none is usable, the last one
-    is returned. Raise `BadInput` if there are no observations.
+    is returned.
     """
 
-    def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of *history*."""
-        ...
+    def __call__(self, history: Sequence[Observation], /) -> Observation: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +61,7 @@ class Window:
     size: int
     """The number of observations, w."""
 
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise BadInput(f"size is {self.size} observations; write 1 or more")
-
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of the last observations of *history*."""
-        if not history:
-            raise BadInput("there are no observations to smooth; observe first")
         usable = [observation for observation in history if observation.usable]
         if not usable:
             return history[-1]
@@ -175,3 +181,89 @@ def _rate(values: Iterable[tuple[float, Observation]]) -> float:
 def _mean(values: Sequence[tuple[float, float]]) -> float:
     total = sum(weight for _, weight in values)
     return sum(value * (weight / total) for value, weight in values)
+
+
+def steady(history: Sequence[Observation], /) -> Observation:
+    """Return the mean of the last observations, back to the last change of the load."""
+    usable = [observation for observation in history if observation.usable]
+    if not usable or not history[-1].usable:
+        return Window(_BLOCK)(history)
+    return timed_longer(Window(_unchanged(usable))(history), usable)
+
+
+def _unchanged(usable: Sequence[Observation]) -> int:
+    """Return the number of last observations with the same load from outside."""
+    scv = max([1.0, *_scvs(usable[-_BLOCK:])])
+    for size in range(1, min(_BLOCK, len(usable))):
+        if _rose(usable[-size:], usable[-size - _BLOCK : -size], scv):
+            return size
+    size = _BLOCK
+    while size + _BLOCK <= min(_MOST, len(usable)):
+        now, variance = _load(usable[-size:], scv)
+        then, older_variance = _load(usable[-size - _BLOCK : -size], scv)
+        if abs(now - then) > _CHANCE * sqrt(variance + older_variance):
+            break
+        size += _BLOCK
+    return size
+
+
+def timed_longer(observation: Observation, history: Sequence[Observation]) -> Observation:
+    """Return *observation* with service times averaged back to their last change.
+
+    The usable observations in *history*, oldest first, are compared in blocks.
+    """
+    usable = [earlier for earlier in history if earlier.usable]
+    operators = {}
+    for name, operator in observation.operators.items():
+        service, taken = _service(name, usable)
+        cpu_s = mean_cpu_s([o.operators[name] for o in usable[len(usable) - taken :]])
+        operators[name] = replace(operator, service=service, cpu_s=cpu_s or operator.cpu_s)
+    return replace(observation, operators=operators)
+
+
+def _service(name: str, usable: Sequence[Observation]) -> tuple[Moments, int]:
+    """Return the service times of an operator, and the number of observations averaged."""
+    alike, block, same = Moments(), Moments(), 0
+    for taken, observation in enumerate(reversed(usable), 1):
+        if name not in observation.operators:
+            break
+        block += observation.operators[name].service
+        if taken % _BLOCK and taken < len(usable):
+            continue
+        if taken > _BLOCK and _changed(alike, block):
+            break
+        alike, block, same = alike + block, Moments(), taken
+    return alike, same
+
+
+def _scvs(observations: Sequence[Observation]) -> list[float]:
+    return [
+        operator.arrival_scv
+        for observation in observations
+        for operator in observation.operators.values()
+        if operator.arrival_scv is not None
+    ]
+
+
+def _rose(lately: Sequence[Observation], before: Sequence[Observation], scv: float) -> bool:
+    """Return whether the last arrivals exceed the load before by more than chance."""
+    (now, _), (then, variance) = _load(lately, scv), _load(before, scv)
+    chance = variance + scv * then / sum(o.lasted_s for o in lately)
+    return now - then > _RISE * sqrt(chance)
+
+
+def _load(observations: Sequence[Observation], scv: float) -> tuple[float, float]:
+    """Return the roots per second and their variance."""
+    lasted_s = sum(o.lasted_s for o in observations)
+    roots = sum(o.arrivals_per_s * o.lasted_s for o in observations)
+    return roots / lasted_s, scv * max(roots, 1.0) / lasted_s**2
+
+
+def _changed(one: Moments, other: Moments) -> bool:
+    """Return whether the means of two sets of service times differ significantly."""
+    if min(one.number, other.number) < _LEAST_SAMPLES:
+        return False
+    # from both sets, because a few times that are short by chance also seem to vary little
+    scv = (one + other).scv or 0.0
+    mean_s, differs_s = (one + other).mean_s or 0.0, (one.mean_s or 0.0) - (other.mean_s or 0.0)
+    return abs(differs_s) > _OTHER * mean_s * sqrt(scv * (1 / one.number + 1 / other.number))

@@ -8,10 +8,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Completed", "Trees"]
-
 Key = tuple[str, str]
 """A record at an operator: its identity and the operator's name."""
+
+# The most open trees, and completed ones that are remembered.
+_MOST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +39,15 @@ class _Tree:
 
 
 class Trees:
-    """The incomplete trees, at most *most* of them.
+    """The incomplete trees; the oldest are dropped if there are too many.
 
     *readers* are the operators that read each stream, *entries* those that read from outside. A
     root that is read by several operators counts as one root for each of them.
     """
 
-    def __init__(
-        self,
-        readers: Mapping[str, Iterable[str]],
-        entries: Iterable[str],
-        *,
-        most: int = 20_000,
-    ) -> None:
+    def __init__(self, readers: Mapping[str, Iterable[str]], entries: Iterable[str]) -> None:
         self._readers = {stream: tuple(names) for stream, names in readers.items()}
         self._entries = sorted(entries, key=len, reverse=True)
-        self._most = most
         self._open: OrderedDict[Key, _Tree] = OrderedDict()
         self._closed: OrderedDict[Key, None] = OrderedDict()
         self.forgotten = 0
@@ -107,7 +101,7 @@ class Trees:
             return None
         del self._open[key]
         self._closed[key] = None
-        if len(self._closed) > self._most:
+        if len(self._closed) > _MOST:
             self._closed.popitem(last=False)
         # a producer's clock may be ahead of ours
         return Completed(max(0.0, tree.last_s - birth_s), tree.sum_s, tree.weight)
@@ -122,6 +116,6 @@ class Trees:
 
     def _forget(self) -> None:
         """Drop the oldest trees beyond the limit; their reports are lost, or very late."""
-        while len(self._open) > self._most:
+        while len(self._open) > _MOST:
             self._open.popitem(last=False)
             self.forgotten += 1

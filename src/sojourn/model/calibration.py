@@ -17,10 +17,8 @@ from math import inf, isfinite
 
 import numpy as np
 
-from sojourn.errors import BadInput, Extrapolated
+from sojourn.errors import BadInput, CannotBeDone
 from sojourn.topology import Topology
-
-__all__ = ["FORMS", "Calibration", "Pair", "fit"]
 
 # Estimates are reproducible; this is a tolerance for values rounded in a file.
 _EDGE = 1e-9
@@ -28,8 +26,6 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An estimate and the corresponding measurement."""
-
     estimate_s: float
     measured_s: float
     hops: float = 1.0
@@ -70,10 +66,10 @@ class Calibration:
     def __call__(self, estimate_s: float) -> float:
         """Return the expected measurement for an estimate that includes the time of the hops.
 
-        Raise `Extrapolated` if this is a polynomial and the estimate is outside its range.
+        Raise `CannotBeDone` if this is a polynomial and the estimate is outside its range.
         """
         if not self.is_factor and not self.covers(estimate_s):
-            raise Extrapolated(estimate_s, self.low_s, self.high_s)
+            raise _extrapolated(estimate_s, self.low_s, self.high_s)
         return sum(c * estimate_s**power for power, c in enumerate(self.coefficients))
 
     @property
@@ -96,18 +92,26 @@ class Calibration:
     def estimate_s(self, measured_s: float) -> float:
         """Return the estimate whose expected measurement is *measured_s*: the inverse.
 
-        Plans use it to translate a target. Raise `Extrapolated` if a polynomial does not reach
+        Plans use it to translate a target. Raise `CannotBeDone` if a polynomial does not reach
         *measured_s* in its range.
         """
         if self.is_factor:
             return measured_s / self.coefficients[1]
         low, high = self.low_s, self.high_s
         if not self(low) <= measured_s <= self(high):
-            raise Extrapolated(measured_s, self(low), self(high))
+            raise _extrapolated(measured_s, self(low), self(high))
         while high - low > _EDGE * high:
             middle = (low + high) / 2
             low, high = (middle, high) if self(middle) <= measured_s else (low, middle)
         return low
+
+
+def _extrapolated(estimate_s: float, low_s: float, high_s: float) -> CannotBeDone:
+    return CannotBeDone(
+        f"the calibration was fitted to estimates from {low_s:.6g} s to {high_s:.6g} s, "
+        f"which does not include {estimate_s:.6g} s; measure there and fit again, "
+        "or leave the calibration out"
+    )
 
 
 def fit(pairs: Sequence[Pair], *, form: str, degree: int = 2) -> Calibration:

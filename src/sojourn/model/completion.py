@@ -25,8 +25,6 @@ from sojourn.model.lattice import Lattice, Masses, Spectrum
 from sojourn.model.station import Station
 from sojourn.topology import Topology
 
-__all__ = ["Completion"]
-
 # A loop has converged when another generation changes no probability by more than this.
 _SETTLED = 1e-8
 # Limit for branching loops; this many generations already take seconds.
@@ -46,9 +44,8 @@ class Completion:
     """The completion of a topology's roots on one lattice, for any allocation.
 
     Results of an operator are cached for each number of processors, because a search over
-    allocations changes one or two operators at a time. Loops of more than *most_solved*
-    operators are iterated even if they could be solved. Iteration raises `EndlessLoop` after
-    *most_generations*.
+    allocations changes one or two operators at a time. Raise `EndlessLoop` if a branching loop
+    has too many generations of records.
     """
 
     def __init__(
@@ -56,11 +53,7 @@ class Completion:
         topology: Topology,
         stations: Mapping[str, Station],
         lattice: Lattice,
-        *,
-        most_solved: int = _MOST_SOLVED,
-        most_generations: int = _MOST_GENERATIONS,
     ) -> None:
-        self._most_solved, self._most_generations = most_solved, most_generations
         self._topology, self._stations, self._lattice = topology, stations, lattice
         self._services = {
             name: stations[name].service(load, lattice) for name, load in topology.loads.items()
@@ -114,12 +107,12 @@ class Completion:
         return self._queues[name, processors]
 
     def _loop(self, component: tuple[str, ...], queues: _Queues, served: _Served) -> _Served:
-        if len(component) <= self._most_solved and not any(
+        if len(component) <= _MOST_SOLVED and not any(
             self._topology.operator[name].branches for name in component
         ):
             return self._solved(component, queues, served)
         known: _Served = dict.fromkeys(component, self._lattice.constant(0.0))
-        for _ in range(self._most_generations):
+        for _ in range(_MOST_GENERATIONS):
             grown = self._generation(component, queues, {**served, **known})
             moved = max(float(np.abs(np.cumsum(grown[n] - known[n])).max()) for n in component)
             known = grown
@@ -127,7 +120,7 @@ class Completion:
                 return known
         raise EndlessLoop(
             f"the loop through {', '.join(component)} still has records after "
-            f"{self._most_generations} generations, so its completion cannot be computed; "
+            f"{_MOST_GENERATIONS} generations, so its completion cannot be computed; "
             "lower the mean numbers emitted inside it"
         )
 

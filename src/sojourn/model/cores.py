@@ -14,20 +14,9 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from sojourn.errors import BadNumber, TooFewCores
-from sojourn.queueing.sharing import settled_stretch, stretch
+from sojourn.queueing import settled_stretch, stretch
 from sojourn.topology import Operator, Topology
 from sojourn.topology.node_cores import NodeCores, in_turn
-
-__all__ = [
-    "Computing",
-    "all_cores",
-    "at_stretch",
-    "computing",
-    "cores_headroom",
-    "demand",
-    "slowed",
-    "stretched",
-]
 
 # Maximum utilisation of cores; closer to 1, computing would take a million times as long.
 _ALL = 1 - 1e-6

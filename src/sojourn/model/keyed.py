@@ -21,8 +21,6 @@ from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station
 from sojourn.topology.load import StationLoad
 
-__all__ = ["Keyed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
@@ -45,7 +43,6 @@ class Keyed:
         return next(self.waits_s(load, processors))
 
     def waits_s(self, load: StationLoad, first: int) -> Iterator[float]:
-        """Yield the mean wait for *first* processors, one more, and so on without end."""
         least_s, both = self.least_wait_s(load), 1 - self.part**2
         for processors, wait_s in enumerate(self.shared.waits_s(load, first), first):
             yield wait_s if processors == 1 else both * wait_s + least_s
@@ -56,7 +53,6 @@ class Keyed:
         return (1 - self.part) * others + self.part * of_key
 
     def service(self, load: StationLoad, lattice: Lattice) -> Masses:
-        """Return the distribution of the service time."""
         return self.shared.service(load, lattice)
 
     def least_wait_s(self, load: StationLoad) -> float:

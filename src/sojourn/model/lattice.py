@@ -13,8 +13,6 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lattice", "Masses", "Spectrum"]
-
 Masses = NDArray[np.float64]
 """The probability that the time falls on each point of a lattice."""
 

@@ -21,21 +21,6 @@ from sojourn.model.station import Station, station
 from sojourn.text import shown
 from sojourn.topology import Operator, Topology
 
-__all__ = [
-    "PERCENTILES",
-    "OperatorFigures",
-    "Prediction",
-    "check_allocation",
-    "check_keys",
-    "hot_key",
-    "mean_floor_s",
-    "mean_s",
-    "operator_figures",
-    "predict",
-    "served_s",
-    "stations",
-]
-
 PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 """The percentiles of completion in a prediction."""
 
@@ -91,12 +76,10 @@ class Prediction:
 
     @property
     def allocation(self) -> Mapping[str, int]:
-        """The processors of each operator."""
         return {name: operator.processors for name, operator in self.operators.items()}
 
     @property
     def processors(self) -> int:
-        """The number of processors of all operators."""
         return sum(operator.processors for operator in self.operators.values())
 
 
@@ -150,7 +133,7 @@ def _key_waits_s(topology: Topology, model: str) -> dict[str, float]:
 
 def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
     """Return E[T] as `predict` does, but without computing the distribution."""
-    return _mean_s(operator_figures(topology, allocation, stations(topology, model)))
+    return mean_of(operator_figures(topology, allocation, stations(topology, model)))
 
 
 def predict(
@@ -163,7 +146,7 @@ def predict(
     """Return the prediction for *allocation*.
 
     Raise `BadAllocation` if it does not match the topology, `UnstableStation` if an operator
-    cannot keep up, `HotKey` or `TooFewCores` if a key or the cores cannot, `Extrapolated` if
+    cannot keep up, `HotKey` or `TooFewCores` if a key or the cores cannot, `CannotBeDone` if
     the calibration does not cover it.
 
     >>> from sojourn.topology import Arrival, Operator
@@ -182,7 +165,7 @@ def predict(
     shared, topology = computing(topology, allocation), stretched(topology, allocation)
     models = stations(topology, model)
     operators = operator_figures(topology, allocation, models)
-    expected_s = _mean_s(operators)
+    expected_s = mean_of(operators)
     lattice, masses = _completion(topology, models, allocation, expected_s)
 
     def percentile_s(ratio: float) -> float:
@@ -275,7 +258,8 @@ def _hot_key(topology: Topology, name: str) -> HotKey:
     return HotKey(name, part * topology.loads[name].erlangs, part, key)
 
 
-def _mean_s(operators: Mapping[str, OperatorFigures]) -> float:
+def mean_of(operators: Mapping[str, OperatorFigures]) -> float:
+    """Return E[T], given the prediction for each operator."""
     return sum(operator.visits * operator.sojourn_s for operator in operators.values())
 
 

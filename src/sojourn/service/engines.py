@@ -46,8 +46,8 @@ def launcher(name: str) -> Launch:
     """Return the function that creates the engine *name*.
 
     An engine of the user is a function, `ours.engine:launch`, or a module with a function
-    `launch`. Raise `UnknownName` if it does not exist, `EngineError` if a package is missing,
-    and `BadInput` if it is not callable.
+    `launch`. Raise `BadInput` if it does not exist or is not callable, `EngineError` if a
+    package is missing.
     """
     found = _ours(name) if name in _OURS else find_outside("engine", name, names())
     launch = getattr(found, "launch", None) if isinstance(found, ModuleType) else found

@@ -5,8 +5,7 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from math import inf
 
-from sojourn.act.evidence import lowest_s, not_reached
-from sojourn.act.prediction import floor_s
+from sojourn.act.latency import floor_s, lowest_s, not_reached
 from sojourn.decide.target import Target
 from sojourn.errors import TargetBelowFloor
 from sojourn.measure.observation import Observation

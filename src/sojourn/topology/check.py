@@ -7,8 +7,6 @@ from math import inf
 from sojourn.errors import BadNumber, BadTopology
 from sojourn.text import shown
 
-__all__ = ["choice", "count", "distinct", "known", "name", "number", "numbers"]
-
 # The same as the largest load of a topology.
 _MOST_PROCESSORS = 10**9
 # No real rate, time or mean number is outside this range; one in the wrong unit may be.

@@ -8,8 +8,6 @@ from sojourn.errors import BadNumber, BadTopology
 from sojourn.text import shown
 from sojourn.topology import check
 
-__all__ = ["NodeCores", "in_turn"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCores:

@@ -13,12 +13,9 @@ from typing import Literal, get_args
 from sojourn.errors import BadNumber, BadTopology
 from sojourn.text import shown
 from sojourn.topology import check
-from sojourn.topology.load import StationLoad
+from sojourn.topology.load import FanOut, Flow, StationLoad, arrival_scvs
 from sojourn.topology.node_cores import NodeCores
 from sojourn.topology.traffic import components, dies_out, is_loop, loop_gain, rates
-from sojourn.topology.variability import FanOut, Flow, arrival_scvs
-
-__all__ = ["Arrival", "Dispatch", "Operator", "Route", "Topology"]
 
 Dispatch = Literal["shared", "round_robin"]
 """One queue for all processors, or one queue per processor, filled round-robin."""
@@ -316,11 +313,10 @@ class Topology:
 
     @cached_property
     def loads(self) -> Mapping[str, StationLoad]:
-        """The load of each operator."""
         external: dict[str, list[Flow]] = {name: [] for name in self.operator}
         for arrival in self.arrivals:
             for target, share in arrival.shares.items():
-                # random splitting: see `sojourn.topology.variability`
+                # random splitting: see `sojourn.topology.load`
                 scv = share * arrival.scv + max(0.0, 1 - share)
                 external[target].append(Flow(arrival.per_s * share, scv))
         scvs = arrival_scvs(

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Gains", "components", "dies_out", "is_loop", "loop_gain", "rates"]
-
 Gains = Mapping[str, Mapping[str, float]]
 """The mean number of records sent from operator to operator, per record served."""
 

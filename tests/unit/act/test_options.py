@@ -5,10 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.act.options import Option, kind_text, options, read_value, value_text, with_options
+from sojourn.act.options import (
+    Option,
+    PolicyChoice,
+    kind_text,
+    options,
+    read_choice,
+    read_choices,
+    read_value,
+    value_text,
+    with_options,
+)
 from sojourn.act.policy import names, policy
-from sojourn.act.policy.drs.holt import Holt
-from sojourn.act.policy.drs.quiet_hours import QuietHours
+from sojourn.act.policy.drs.caution import QuietHours
+from sojourn.act.policy.threshold import Threshold
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 
@@ -88,8 +98,6 @@ def option(kind, name="x"):
         (float | None, ["none"], None),
         (float | None, ["2"], 2.0),
         (Literal["a", "b"], ["b"], "b"),
-        (Holt | None, ["yes"], Holt()),
-        (Holt | None, ["no"], None),
         (tuple[QuietHours, ...], ["00:00-01:00", "02:00-03:00"], HOURS),
     ],
 )
@@ -129,9 +137,9 @@ def test_a_time_has_a_unit_or_is_in_seconds():
 
 
 def test_what_people_write_is_told():
-    kinds = (float, int, bool, float | None, Literal["a", "b"], Holt | None)
+    kinds = (float, int, bool, float | None, Literal["a", "b"])
     assert [kind_text(option(kind)) for kind in kinds] == [
-        "NUMBER", "WHOLE NUMBER", "yes|no", "NUMBER|none", "a|b", "yes|no",
+        "NUMBER", "WHOLE NUMBER", "yes|no", "NUMBER|none", "a|b",
     ]  # fmt: skip
     hours = option(tuple[QuietHours, ...])
     assert kind_text(hours) == "FROM-UNTIL, may be repeated"
@@ -146,3 +154,63 @@ def test_every_option_of_ours_can_be_written(name):
         text = value_text(each, each.default)
         if each.default != ():
             assert read_value(each, [text]) == each.default
+
+
+# -- a policy by name --------------------------------------------------------------------------
+
+
+def test_a_policy_is_told_what_was_given_and_keeps_the_rest():
+    plain = policy("drs", target=TARGET, most=9)
+    assert PolicyChoice(name="drs").made(TARGET, 9) == (
+        plain,
+        "drs, p95 ≤ 3 s, at most 9 processors",
+    )
+    text = "drs:t_ra_s=30s:drain_s=20s:quiet=00:00-01:00:quiet=02:00-03:00:forecast=yes"
+    told, said = read_choice(text).made(TARGET, None)
+    assert (told.drain_s, told.forecast, told.caution.t_ra_s) == (20.0, True, 30.0)
+    assert told.caution.quiet == (QuietHours(0, 3600), QuietHours(7200, 10800))
+    assert told.caution.margin == plain.caution.margin
+    assert said == (
+        "drs, p95 ≤ 3 s, quiet=00:00-01:00 and 02:00-03:00, drain_s=20s, forecast=yes"
+    )
+
+
+def test_what_it_is_told_counts_and_not_what_it_would_choose():
+    told, said = read_choice("drs:t_ra_s=30").made(TARGET, None, every_s=1.0, pauses=False)
+    assert (told.caution.t_ra_s, told.drain_s) == (30.0, 5.0)
+    assert said == "drs, p95 ≤ 3 s, drain_s=5s"
+
+
+def test_several_are_named_each_with_its_own_options():
+    several = read_choices(
+        "threshold:utilisation=0.6, threshold:utilisation=0.8:up_by=2,static"
+    )
+    assert list(several) == [
+        "threshold:utilisation=0.6", "threshold:utilisation=0.8:up_by=2", "static",
+    ]  # fmt: skip
+    made = [choice.made(TARGET, 5)[0] for choice in several.values()]
+    assert made[:2] == [
+        Threshold(most=5, utilisation=0.6),
+        Threshold(most=5, utilisation=0.8, up_by=2),
+    ]
+    assert next(iter(read_choices(None))) == "drs"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("oracle", BadInput, "unknown policy 'oracle'; write one of "),
+        ("ds2:margin=1", BadInput, "'ds2:margin=1': ds2 has no option 'margin'; it has sca"),
+        ("static:margin=1", BadInput, "static has no option 'margin'; it has no options"),
+        ("ds2:warm_up=", BadInput, "'warm_up=' is not OPTION=VALUE"),
+        ("ds2:warm_up=x", BadInput, "'ds2:warm_up=x': 'x' is not a whole number"),
+        ("ds2:warm_up=1:warm_up=2", BadInput, "warm_up is given 2 times; write it once"),
+        ("ds2:warm_up=-1", BadInput, "ds2: warm_up is -1 observations; write 0 or more"),
+        ("math:pi", BadInput, "math:pi is not a policy; name a function or a class"),
+        ("math", BadInput, "'math'"),
+        ("os.path", BadInput, "os.path is not a policy"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(text, error, said):
+    with pytest.raises(error, match=said):
+        read_choice(text).made(TARGET, None)

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from live_engine import LiveSimulator
-from sojourn.act.choice import read_choice
+from sojourn.act.options import read_choice
 from sojourn.cli import app
 from sojourn.cli.dead_letters import Letters
 from sojourn.decide.plan import Plan

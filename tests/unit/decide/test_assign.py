@@ -6,7 +6,7 @@ from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import MOST_PROCESSORS
-from sojourn.errors import BadTarget, BoundTooLow, TooFewProcessors, UnknownName
+from sojourn.errors import BadInput, BadTarget, BoundTooLow, TooFewProcessors
 from sojourn.model.network import mean_s
 from sojourn.model.station import names
 from sojourn.topology import Arrival, Operator, Topology
@@ -114,7 +114,7 @@ def test_what_is_no_number_of_processors_is_refused(processors):
 
 
 def test_a_model_that_is_not_there_is_refused():
-    with pytest.raises(UnknownName, match="mm1"):
+    with pytest.raises(BadInput, match="mm1"):
         assign(vld(), 22, model="mm1")
 
 

@@ -1,8 +1,8 @@
 """Pulls of a chain of two operators, sound unless a test spoils them."""
 
 from dataclasses import replace
-from operator import add
 
+from sojourn.measure import counters
 from sojourn.measure.counters import OperatorReport, ProcessorReport
 from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
@@ -64,9 +64,23 @@ def root_report(entered=100, times_s=(0.5,) * 100, **fields):
 
 def merged(first, later):
     """Return two pulls, one after the other, as one."""
+    roots, after = first.roots, later.roots
     return replace(
         first,
         at_s=later.at_s,
-        operators=tuple(map(add, first.operators, later.operators)),
-        roots=first.roots + later.roots,
+        operators=tuple(
+            replace(
+                one,
+                processors=counters.merged((*one.processors, *two.processors)),
+                arrivals=(*one.arrivals, *two.arrivals),
+            )
+            for one, two in zip(first.operators, later.operators, strict=True)
+        ),
+        roots=replace(
+            roots,
+            entered=roots.entered + after.entered,
+            completed=roots.completed + after.completed,
+            completions=roots.completions + after.completions,
+            sums=roots.sums + after.sums,
+        ),
     )

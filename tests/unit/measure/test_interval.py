@@ -32,10 +32,3 @@ def test_what_is_not_known_does_not_count():
     assert Interval.over([1.0, nan, 2.0, inf, 3.0]) == Interval.over([1.0, 2.0, 3.0])
     assert isnan(Interval.over([nan, 1.0]).half_width)
     assert isnan(Interval.over([]).value)
-
-
-def test_one_is_surely_below_another_by_more_than_both_may_be_off():
-    low, high = Interval(1.0, 0.3), Interval(1.6, 0.4)
-    assert low.surely_below(high)
-    assert not low.surely_below(Interval(1.5, 0.4))
-    assert str(low) == "1 ± 0.3"

@@ -66,15 +66,17 @@ def test_a_root_that_two_operators_read_is_one_for_each():
     assert added(trees, told("c", "r.a.0", at_s=6.0)).completion_s == 6.0
 
 
-def test_the_oldest_are_forgotten_where_there_are_too_many():
-    trees = Trees(READERS, ["a"], most=2)
+def test_the_oldest_are_forgotten_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr("sojourn.measure.trees._MOST", 2)
+    trees = Trees(READERS, ["a"])
     for number in range(4):
         added(trees, told("a", f"r{number}", root=f"r{number}", children=[("ab", "x")]))
     assert (len(trees), trees.forgotten) == (2, 2)
 
 
-def test_what_was_complete_is_remembered_for_a_while_only():
-    trees = Trees(READERS, ["a"], most=1)
+def test_what_was_complete_is_remembered_for_a_while_only(monkeypatch):
+    monkeypatch.setattr("sojourn.measure.trees._MOST", 1)
+    trees = Trees(READERS, ["a"])
     assert added(trees, told("a", "r1", root="r1")) is not None
     assert added(trees, told("a", "r2", root="r2")) is not None
     assert added(trees, told("a", "r2", root="r2")) is None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.errors import BadInput, Extrapolated
+from sojourn.errors import BadInput, CannotBeDone
 
 VLD = sj.Topology(
     name="vld",
@@ -115,7 +115,7 @@ def test_extrapolation_is_never_silent():
     beyond = sj.Calibration(coefficients=(0.0, 1.1), low_s=5.0, high_s=6.0)
     assert sj.predict(VLD, ALLOCATION, calibration=beyond).extrapolated
     curve = replace(beyond, coefficients=(0.0, 1.0, 0.1))
-    with pytest.raises(Extrapolated, match=r"from 5 s to 6 s, which does not include 1\.12"):
+    with pytest.raises(CannotBeDone, match=r"from 5 s to 6 s, which does not include 1\.12"):
         sj.predict(VLD, ALLOCATION, calibration=curve)
 
 
@@ -139,7 +139,7 @@ def test_the_estimate_to_plan_for_measures_as_wanted(constant, slope, curve, mea
     if calibration(0.5) <= measured_s <= calibration(5.0):
         assert calibration(calibration.estimate_s(measured_s)) == pytest.approx(measured_s)
     else:
-        with pytest.raises(Extrapolated):
+        with pytest.raises(CannotBeDone):
             calibration.estimate_s(measured_s)
 
 

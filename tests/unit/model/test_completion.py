@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sojourn import model
 from sojourn.errors import EndlessLoop
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice
@@ -22,10 +23,10 @@ def entering(into, *operators, per_s=1.0):
     return Topology(name="drawn", arrivals=(arrival,), operators=operators)
 
 
-def completion(topology, lattice=LATTICE, **bounds):
+def completion(topology, lattice=LATTICE):
     """Return the completion with one processor each."""
     allocation = dict.fromkeys(topology.operator, 1)
-    return Completion(topology, stations(topology, "mmk"), lattice, **bounds)(allocation)
+    return Completion(topology, stations(topology, "mmk"), lattice)(allocation)
 
 
 def mean_s(masses):
@@ -178,23 +179,23 @@ def test_a_loop_that_turns_ten_thousand_times_is_exponential_still():
     assert lattice.percentile_s(masses, 0.95) == pytest.approx(-np.log(0.05) * mean, rel=5e-3)
 
 
-def test_a_loop_is_solved_to_what_iterating_gives():
+def test_a_loop_is_solved_to_what_iterating_gives(monkeypatch):
     there = Operator(name="a", service_s=0.3, emits={"b": 1}, service_scv=0.3)
     back = Operator(
         name="b", service_s=0.1, emits={"a": 0.5, "c": 0.4}, route="one_of", transfer_s=0.2
     )
     topology = entering("a", there, back, half_busy("c", emits={"c": 0.2}))
     solved = completion(topology)
-    iterated = completion(topology, most_solved=0)
+    monkeypatch.setattr(model.completion, "_MOST_SOLVED", 0)
+    iterated = completion(topology)
     np.testing.assert_allclose(np.cumsum(solved), np.cumsum(iterated), atol=1e-6)
 
 
-def test_a_branching_loop_that_all_but_multiplies_its_records_is_given_up():
+def test_a_branching_loop_that_all_but_multiplies_its_records_is_given_up(monkeypatch):
     looping = Operator(name="a", service_s=1e-4, emits={"a": 0.99, "b": 1})
+    monkeypatch.setattr(model.completion, "_MOST_GENERATIONS", 50)
     with pytest.raises(EndlessLoop, match="through a still has records after 50 generations"):
-        completion(
-            entering("a", looping, Operator(name="b", service_s=1e-4)), most_generations=50
-        )
+        completion(entering("a", looping, Operator(name="b", service_s=1e-4)))
 
 
 def test_a_loop_through_two_operators_comes_round_as_often_as_it_must():

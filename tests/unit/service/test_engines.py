@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from live_engine import launch
-from sojourn.errors import BadInput, EngineError, UnknownName
+from sojourn.errors import BadInput, EngineError
 from sojourn.service.engines import launcher, names
 from sojourn.simulate.real_time import RealTimeSimulator
 from sojourn.simulate.real_time import launch as simulator
@@ -32,7 +32,7 @@ def test_what_makes_no_engine_is_refused(name):
 
 @pytest.mark.parametrize("name", ["flink", "", "no.such:engine", "live_engine:none", ".x:y"])
 def test_one_that_is_not_there_is_refused_with_those_that_are(name):
-    with pytest.raises(UnknownName, match=r"write one of spark, simulator, or package"):
+    with pytest.raises(BadInput, match=r"write one of spark, simulator, or package"):
         launcher(name)
 
 

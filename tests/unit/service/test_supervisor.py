@@ -17,7 +17,6 @@ from sojourn.errors import (
     BadInput,
     BadTarget,
     EngineError,
-    UnknownName,
 )
 from sojourn.loop import Loop
 from sojourn.simulate.nodes import NodeSettings
@@ -280,7 +279,7 @@ def test_another_placement_is_set_by_its_name():
     target = running.orders.target
     assert running.set_goal(placement="one_node") == f"now {target}, 20, placement one_node"
     assert (running.orders.placement, running.orders.target) == ("one_node", target)
-    with pytest.raises(UnknownName, match="unknown placer 'moon'"):
+    with pytest.raises(BadInput, match="unknown placer 'moon'"):
         running.set_goal(placement="moon")
 
 

@@ -6,7 +6,7 @@ from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
 from sojourn.decide.plan import Plan
-from sojourn.errors import BadWorkload, UnknownName
+from sojourn.errors import BadInput, BadWorkload
 from sojourn.simulate.rehearsal import Stage, rehearse
 from sojourn.simulate.workload import Rates
 
@@ -131,5 +131,5 @@ def test_what_cannot_be_staged_is_refused():
         stage((0, 50), (5, 50))
     with pytest.raises(BadWorkload, match="window_s"):
         stage((0, 50), (50, 50), window_s=0)
-    with pytest.raises(UnknownName, match="hpa"):
+    with pytest.raises(BadInput, match="hpa"):
         policy("hpa", target=TARGET)

@@ -13,7 +13,7 @@ from sojourn.errors import (
 )
 from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.variability import FanOut
+from sojourn.topology.load import FanOut
 from strategies import topologies
 
 NAN, INF = float("nan"), float("inf")

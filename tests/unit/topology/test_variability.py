@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.variability import FanOut, Flow, arrival_scvs
+from sojourn.topology.load import FanOut, Flow, arrival_scvs
 from strategies import topologies
 
 

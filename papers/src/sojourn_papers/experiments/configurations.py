@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import nan
+from math import hypot, nan
 from typing import Literal
 
 import numpy as np
 
 from sojourn.decide.assign import assign
 from sojourn.knowledge import allocation_text
+from sojourn.measure.interval import Interval
 from sojourn.report.panel import Panel, Series
 from sojourn_papers.experiments.application import Application, joined
 from sojourn_papers.experiments.bench import Bench
@@ -125,12 +126,23 @@ def least(
     low, high = (end(values, key=lambda other: values[other].value) for end in (min, max))
     return Verdict(
         point=f"{name}: {best} has the least {of}, by more than chance",
-        holds=all(here.surely_below(other) for other in values.values()),
+        holds=all(surely_below(here, other) for other in values.values()),
         numbers=(
             f"{here} s; the others differ by {values[low].value / here.value - 1:+.1%} ({low}) "
             f"to {values[high].value / here.value - 1:+.1%} ({high})"
         ),
     )
+
+
+def surely_below(one: Interval, other: Interval) -> bool:
+    """Return whether *other* is higher by more than both may be off.
+
+    >>> surely_below(Interval(1.0, 0.1), Interval(1.3, 0.1))
+    True
+    >>> surely_below(Interval(1.0, 0.1), Interval(1.1, 0.1))
+    False
+    """
+    return other.value - one.value > hypot(one.half_width, other.half_width)
 
 
 def in_order(name: str, measured: Sequence[Fixed]) -> Verdict:
@@ -140,7 +152,7 @@ def in_order(name: str, measured: Sequence[Fixed]) -> Verdict:
     wrong = [
         f"{low.name} before {high.name}"
         for low, high in pairs
-        if high.mean.surely_below(low.mean)
+        if surely_below(high.mean, low.mean)
     ]
     return Verdict(
         point=f"{name}: measured means rise with the estimates, except by chance",

@@ -3,6 +3,7 @@
 Each is in a file of its own.
 """
 
+from functools import partial
 from types import ModuleType
 from typing import Any, cast
 
@@ -15,14 +16,8 @@ __all__ = ["DEFAULT", "Policy", "PolicyContext", "names", "policy"]
 
 DEFAULT = "drs"
 
-
-def names() -> tuple[str, ...]:
-    """Return the names of the policies in this folder.
-
-    >>> "drs" in names()
-    True
-    """
-    return registry.names(__name__)
+names = partial(registry.names, __name__)
+"""Return the names of the policies in this folder."""
 
 
 def policy(
@@ -36,8 +31,8 @@ def policy(
     """Return the policy *name* with its defaults, or an external one: `ours.calm:Calm`.
 
     An external policy is named by a class or function that takes a `PolicyContext`, or by a
-    module with a function `policy`. Raise `UnknownName` if it does not exist, and `BadInput`
-    if the result is not a policy.
+    module with a function `policy`. Raise `BadInput` if it does not exist, or the result is not
+    a policy.
     """
     found: Any = registry.find(__name__, "policy", name)
     make = getattr(found, "policy", None) if isinstance(found, ModuleType) else found

@@ -12,8 +12,6 @@ from typing import Protocol
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge, Wish
 
-__all__ = ["Policy", "PolicyContext"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:

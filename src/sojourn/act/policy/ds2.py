@@ -20,11 +20,8 @@ from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation
 
-__all__ = ["Ds2", "policy"]
-
 
 def policy(context: PolicyContext, /) -> "Ds2":
-    """Return the policy with its defaults."""
     return Ds2(most=context.most)
 
 
@@ -56,7 +53,6 @@ class Ds2:
             raise BadInput(f"ds2: target_rate_ratio is {ratio}; write 1 or more")
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return the processors that the rates require, unless a change was too recent."""
         seen, before = knowledge.seen, dict(knowledge.allocation)
         if seen is None or not seen.usable:
             return held(knowledge)

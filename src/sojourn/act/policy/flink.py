@@ -41,14 +41,11 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.smooth import Window
 from sojourn.topology.traffic import rates
 
-__all__ = ["Flink", "policy"]
-
 # Sums of times differ from the clock by rounding.
 _ROUNDING_S = 1e-6
 
 
 def policy(context: PolicyContext, /) -> "Flink":
-    """Return the policy with its defaults."""
     return Flink(most=context.most)
 
 
@@ -113,7 +110,6 @@ class Flink:
             )
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return the recommended processors if an operator is out of bounds, else hold."""
         if knowledge.seen is None or not knowledge.seen.usable:
             return held(knowledge)
         turn, before = _Turn(self, knowledge), dict(knowledge.allocation)

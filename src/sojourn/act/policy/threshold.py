@@ -17,14 +17,11 @@ from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Moments, Observation
 
-__all__ = ["Threshold", "policy"]
-
 # The mean of this many samples has a standard error of a tenth, the default tolerance.
 _ENOUGH_SAMPLES = 100
 
 
 def policy(context: PolicyContext, /) -> "Threshold":
-    """Return the policy with its defaults."""
     return Threshold(most=context.most)
 
 
@@ -52,7 +49,6 @@ class Threshold:
             raise BadInput(f"threshold: up_times is {self.up_times}; write 1 or more")
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return the processors that bring utilisation back to its target."""
         seen, before = knowledge.seen, dict(knowledge.allocation)
         if seen is None or not seen.usable:
             return held(knowledge)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option
 
-from sojourn.act.choice import PolicyChoice, Setting, read_setting
+from sojourn.act.options import PolicyChoice, Setting, read_setting
 from sojourn.act.policy import DEFAULT, names
 from sojourn.app.address import import_from_here
 from sojourn.cli.options.completion import policies

@@ -1,5 +1,6 @@
 """Placers: strategies that assign the processors of operators to nodes. One file each."""
 
+from functools import partial
 from types import ModuleType
 from typing import Any, cast
 
@@ -11,21 +12,15 @@ __all__ = ["DEFAULT", "PlacementRequest", "Placer", "names", "placer"]
 
 DEFAULT = "round_robin"
 
-
-def names() -> tuple[str, ...]:
-    """Return the names of the placers in this folder.
-
-    >>> "one_node" in names()
-    True
-    """
-    return registry.names(__name__)
+names = partial(registry.names, __name__)
+"""Return the names of the placers in this folder."""
 
 
 def placer(name: str) -> Placer:
     """Return the placer *name* of this folder, or an external one: `ours.placers:spread`.
 
-    An external placer is a function, or a module with a function `place`. Raise `UnknownName`
-    if it does not exist, and `BadInput` if it is not callable.
+    An external placer is a function, or a module with a function `place`. Raise `BadInput` if
+    it does not exist, or is not callable.
     """
     found: Any = registry.find(__name__, "placer", name)
     place = getattr(found, "place", None) if isinstance(found, ModuleType) else found

@@ -5,36 +5,23 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from sojourn.decide.plan import Node, Placement
-from sojourn.errors import BadAllocation
 from sojourn.topology import Topology
-
-__all__ = ["PlacementRequest", "Placer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:
-    """Processors to put on nodes, with the measurements that a placer may use.
-
-    Raise `BadAllocation` if there are no nodes.
-    """
+    """Processors to put on nodes, with the measurements that a placer may use."""
 
     allocation: Mapping[str, int]
     """Processors of each operator."""
     nodes: Sequence[Node]
-    """The nodes, without those that are given back."""
+    """The nodes, at least one, without those that are given back."""
     demands: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds per second of each operator whose CPU time is known."""
     flows: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """Records per second from one operator to another, if above 0."""
     placement: Placement = field(default_factory=dict)
     """The current placement; some of its nodes may be gone."""
-
-    def __post_init__(self) -> None:
-        if not self.nodes:
-            raise BadAllocation(
-                f"there is no node for {sum(self.allocation.values())} processors; "
-                "start one first"
-            )
 
     @classmethod
     def of(

@@ -3,8 +3,6 @@
 from sojourn.decide.place.base import PlacementRequest
 from sojourn.decide.plan import Placement
 
-__all__ = ["place"]
-
 
 def place(request: PlacementRequest, /) -> Placement:
     """Return all processors on the first node.

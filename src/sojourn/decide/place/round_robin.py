@@ -4,8 +4,6 @@ from sojourn.decide.place.base import PlacementRequest
 from sojourn.decide.plan import Placement
 from sojourn.topology.node_cores import in_turn
 
-__all__ = ["place"]
-
 
 def place(request: PlacementRequest, /) -> Placement:
     """Return the processors of each operator, round-robin over the nodes.

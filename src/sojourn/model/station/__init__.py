@@ -1,6 +1,6 @@
 """Station models: the sojourn of a record at one operator. One file each."""
 
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 from sojourn import registry
@@ -11,22 +11,16 @@ __all__ = ["Station", "names", "station"]
 
 _FUNCTIONS = ("service", "wait", "wait_s", "waits_s")
 
-
-def names() -> tuple[str, ...]:
-    """Return the names of the models in this folder.
-
-    >>> "mmk" in names()
-    True
-    """
-    return registry.names(__name__)
+names = partial(registry.names, __name__)
+"""Return the names of the models in this folder."""
 
 
 @cache
 def station(name: str) -> Station:
     """Return the station model *name* of this folder, or an external one: `ours.stations:mine`.
 
-    An external model is a module or any object with the four functions. Raise `UnknownName` if
-    it does not exist, and `BadInput` if it is not a station model.
+    An external model is a module or any object with the four functions. Raise `BadInput` if it
+    does not exist, or is not a station model.
     """
     found = registry.find(__name__, "station model", name)
     lacking = [each for each in _FUNCTIONS if not callable(getattr(found, each, None))]

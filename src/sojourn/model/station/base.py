@@ -10,8 +10,6 @@ from typing import Protocol
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.topology.load import StationLoad
 
-__all__ = ["Station"]
-
 
 class Station(Protocol):
     """An operator as a queue with processors.

@@ -6,11 +6,9 @@ Allen-Cunneen approximation in Whitt's parametric decomposition. With a = s = 1 
 
 from collections.abc import Iterator
 
+from sojourn import queueing
 from sojourn.model.lattice import Lattice, Masses
-from sojourn.queueing import erlang
 from sojourn.topology.load import StationLoad
-
-__all__ = ["service", "wait", "wait_s", "waits_s"]
 
 
 def wait_s(load: StationLoad, processors: int) -> float:
@@ -24,18 +22,16 @@ def wait_s(load: StationLoad, processors: int) -> float:
 
 
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
-    """Yield the mean wait for *first* processors, one more, and so on."""
     variability = (load.arrival_scv + load.service_scv) / 2
     # the wait is proportional to the service time, so the factor can be applied to that
-    return erlang.waits_s(load.erlangs, load.service_s * variability, first)
+    return queueing.waits_s(load.erlangs, load.service_s * variability, first)
 
 
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
     """Return the distribution of the wait: that of M/M/k with a scaled mean."""
-    waits = erlang.delay_probability(load.erlangs, processors)
+    waits = queueing.delay_probability(load.erlangs, processors)
     return lattice.wait(waits, wait_s(load, processors))
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:
-    """Return the gamma distribution of the service time."""
     return lattice.service(load.service_s, load.service_scv)

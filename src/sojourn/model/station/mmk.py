@@ -5,11 +5,9 @@ The real variability of arrivals and service is ignored; `gigk` takes it into ac
 
 from collections.abc import Iterator
 
+from sojourn import queueing
 from sojourn.model.lattice import Lattice, Masses
-from sojourn.queueing import erlang
 from sojourn.topology.load import StationLoad
-
-__all__ = ["service", "wait", "wait_s", "waits_s"]
 
 
 def wait_s(load: StationLoad, processors: int) -> float:
@@ -22,16 +20,14 @@ def wait_s(load: StationLoad, processors: int) -> float:
 
 
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
-    """Yield the mean wait for *first* processors, one more, and so on."""
-    return erlang.waits_s(load.erlangs, load.service_s, first)
+    return queueing.waits_s(load.erlangs, load.service_s, first)
 
 
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
     """Return the distribution of the wait, which is exact for M/M/k."""
-    waits = erlang.delay_probability(load.erlangs, processors)
+    waits = queueing.delay_probability(load.erlangs, processors)
     return lattice.wait(waits, wait_s(load, processors))
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:
-    """Return the exponential distribution of the service time."""
     return lattice.service(load.service_s, 1.0)

@@ -14,8 +14,6 @@ from math import exp
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.topology.load import StationLoad
 
-__all__ = ["service", "wait", "wait_s", "waits_s"]
-
 
 def wait_s(load: StationLoad, processors: int) -> float:
     """Return the mean wait.
@@ -27,7 +25,6 @@ def wait_s(load: StationLoad, processors: int) -> float:
 
 
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
-    """Yield the mean wait for *first* processors, one more, and so on."""
     erlangs, s = load.erlangs, load.service_scv
     for processors in count(first):
         a = load.arrival_scv / processors
@@ -54,7 +51,6 @@ def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:
-    """Return the gamma distribution of the service time."""
     return lattice.service(load.service_s, load.service_scv)
 
 

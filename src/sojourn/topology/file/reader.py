@@ -19,8 +19,6 @@ from sojourn.text import shown
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.node_cores import NodeCores
 
-__all__ = ["FORMAT", "parse_topology", "read_topology"]
-
 FORMAT = 1
 """The version of the file format."""
 
@@ -102,6 +100,7 @@ def _topology(document: object) -> Topology:
         raise BadTopology("format", problem, f"write format: {FORMAT}")
     arrivals = _mapping("arrivals", top["arrivals"], "write frames: {per_s: 13, into: extract}")
     operators = _mapping("operators", top["operators"], "write extract: {service_s: 0.5}")
+    cores = top.get("cores")
     return Topology(
         name=top["name"],
         arrivals=tuple(
@@ -112,13 +111,8 @@ def _topology(document: object) -> Topology:
             Operator(name=name, **_record(Operator, f"operators.{name}", value))
             for name, value in operators.items()
         ),
-        cores=_cores(top.get("cores")),
+        cores=NodeCores(nodes=cores) if isinstance(cores, Mapping) else cores,
     )
-
-
-def _cores(value: Any) -> Any:  # noqa: ANN401 - the topology checks it
-    """Return the cores in total, or by node."""
-    return NodeCores(nodes=value) if isinstance(value, Mapping) else value
 
 
 def _record(kind: type[Arrival | Operator], place: str, value: object) -> Mapping[str, Any]:

@@ -12,8 +12,6 @@ from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.file.reader import FORMAT
 from sojourn.topology.node_cores import NodeCores
 
-__all__ = ["topology_document", "topology_text", "write_topology"]
-
 # Other names are quoted: YAML might read them as numbers or syntax.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_]|[A-Za-z_]")
 _WORDS = ("null", "true", "false")

@@ -5,7 +5,6 @@ import pytest
 import sojourn as sj
 from sojourn.decide.place.base import PlacementRequest
 from sojourn.decide.plan import Node
-from sojourn.errors import BadAllocation
 
 SHOP = sj.Topology(
     name="shop",
@@ -26,8 +25,3 @@ def test_it_has_what_was_measured_of_the_operators_that_are_placed():
     assert request.demands == pytest.approx({"parse": 1.0, "score": 0.5})
     assert request.flows == pytest.approx({("parse", "score"): 100.0})
     assert (request.allocation, request.placement) == (allocation, now)
-
-
-def test_without_a_node_it_says_for_how_many_processors_and_the_way_out():
-    with pytest.raises(BadAllocation, match="there is no node for 5 processors; start one"):
-        PlacementRequest(allocation={"a": 2, "b": 3}, nodes=[])

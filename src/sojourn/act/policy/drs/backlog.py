@@ -10,8 +10,6 @@ from sojourn.model.network import stations
 from sojourn.topology import Topology
 from sojourn.topology.traffic import rates
 
-__all__ = ["behind", "drain_needs", "falling_behind"]
-
 # A queue in steady state exceeds this multiple of its mean with a probability of 0.001.
 _NOW_AND_THEN = 7.0
 # Maximum utilisation of cores: waits grow without bound as it approaches 1.

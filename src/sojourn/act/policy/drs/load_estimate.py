@@ -1,28 +1,26 @@
 """The current load, its uncertainty, backlogs, and the prediction of the model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 from sojourn.act.best_effort_plan import Goal
+from sojourn.act.latency import Outlook, floor_s, outlook
 from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
-from sojourn.act.policy.drs.holt import Holt
-from sojourn.act.prediction import Outlook, figures, floor_s
 from sojourn.knowledge import Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, measured
-from sojourn.measure.smooth import Window
-from sojourn.measure.steady import timed_longer
+from sojourn.measure.smooth import Window, timed_longer
 from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad
-
-__all__ = ["Situation", "Startable", "situation"]
 
 # Growth below this many standard errors of a single count is chance.
 _TREND = 3.0
 # A trend needs at least this many counts.
 _LEAST_COUNTS = 6
+# Weights of a new value in the level of the forecast, and of a new slope in its trend.
+_LEVEL, _SLOPE = 0.5, 0.2
 # Current arrivals are the average of this many observations.
 _LATELY = 2
 # Operators with less than this part of the work do not count for the uncertainty.
@@ -97,7 +95,6 @@ class Situation:
 
     @property
     def current(self) -> dict[str, int]:
-        """The current allocation."""
         return dict(self.knowledge.allocation)
 
     @property
@@ -138,7 +135,7 @@ def situation(
     goal: Goal,
     *,
     drain_s: float,
-    forecast: Holt | None = None,
+    forecast: bool = False,
     learns: bool = True,
 ) -> Situation:
     """Return the current situation; *seen* is the average of recent observations.
@@ -155,8 +152,8 @@ def situation(
         lately = timed_longer(Window(_LATELY)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
         topology = measured(knowledge.topology, arriving)
-    if forecast is not None:
-        topology = topology.scaled(_growth(knowledge, forecast, topology))
+    if forecast:
+        topology = topology.scaled(_growth(knowledge, topology))
     if topology is not steady:
         shared = slowed(topology, running)
     waiting = behind(shared, history[-1], running, goal.model)
@@ -185,7 +182,7 @@ def _predicted(
     topology: Topology, goal: Goal, starts: Startable, allocation: Mapping[str, int]
 ) -> Outlook | None:
     runs = starts.runs(allocation)
-    return figures(topology, runs, model=goal.model, statistic=goal.statistic)
+    return outlook(topology, runs, model=goal.model, statistic=goal.statistic)
 
 
 def _noise(topology: Topology, seen: Observation) -> dict[str, float]:
@@ -198,7 +195,7 @@ def _noise(topology: Topology, seen: Observation) -> dict[str, float]:
     return noise
 
 
-def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
+def _growth(knowledge: Knowledge, topology: Topology) -> float:
     """Return the factor by which the load is forecast to grow, 1 or more.
 
     Growth within chance does not count. Neither does a decrease: the policy reacts to that when
@@ -208,11 +205,35 @@ def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
     if len(counted) < _LEAST_COUNTS:
         return 1.0
     lasted_s = knowledge.observations[-1].lasted_s
-    expected = forecast(counted, knowledge.at_s + lasted_s + knowledge.pause_s)
+    expected = holt(counted, knowledge.at_s + lasted_s + knowledge.pause_s)
     growth = expected / topology.arrivals_per_s
     scv = max(topology.loads[name].arrival_scv for name in topology.operator)
     chance = sqrt(max(1.0, scv) / (topology.arrivals_per_s * lasted_s))
     return growth if growth > 1 + _TREND * chance else 1.0
+
+
+def holt(history: Sequence[tuple[float, float]], at_s: float) -> float:
+    """Return the forecast for *at_s* from a smoothed level and a smoothed trend (Holt 1957).
+
+    *history* are pairs of time and value, oldest first. The forecast is never negative. The
+    times need not be equidistant: the trend is per second.
+
+    >>> holt([(0.0, 10.0), (10.0, 12.0), (20.0, 14.0), (30.0, 16.0)], 40.0)
+    18.0
+    """
+    (last_s, level), *later = history
+    slope = 0.0
+    if later and later[0][0] > last_s:
+        slope = (later[0][1] - level) / (later[0][0] - last_s)
+    for time_s, value in later:
+        gap_s = time_s - last_s
+        if gap_s <= 0:
+            continue
+        before = level
+        level = _LEVEL * value + (1 - _LEVEL) * (level + slope * gap_s)
+        slope = _SLOPE * (level - before) / gap_s + (1 - _SLOPE) * slope
+        last_s = time_s
+    return max(0.0, level + slope * (at_s - last_s))
 
 
 def _startable(knowledge: Knowledge) -> Startable:

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from sojourn.act.latency import SURELY, at_least_s
 from sojourn.act.policy.drs.caution import Caution
-from sojourn.act.policy.drs.correction import SURELY, Correction, at_least_s
 from sojourn.act.policy.drs.decision import Choice
 from sojourn.act.policy.drs.load_estimate import Situation
-from sojourn.act.policy.drs.requirement import Requirement
+from sojourn.act.policy.drs.requirement import Correction, Requirement
 from sojourn.knowledge import batch_ended
-
-__all__ = ["Shortage", "Trigger", "relief", "shortage"]
 
 Trigger = Literal["expected", "measured"]
 
@@ -30,7 +28,6 @@ class Shortage:
 
     @property
     def acute(self) -> bool:
-        """Whether processors must be added."""
         return bool(self.reason) and not self.excused
 
 

@@ -11,8 +11,6 @@ from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.act.policy.drs.requirement import Requirement
 from sojourn.knowledge import allocation_text
 
-__all__ = ["moved", "saving", "surplus"]
-
 
 def surplus(now: Situation, required: Requirement, low_s: float | None) -> bool:
     """Return whether fewer processors are enough, and the measured latency is below *low_s*."""

@@ -59,7 +59,7 @@ class SparkNegotiator:
                 self._request(number)
 
     def give_back(self, names: Collection[str]) -> None:
-        """Decommission these executors, without replacement."""
+        """Decommission these executors, without replacement. Idempotent."""
         with self._lock:
             going = sorted(set(names) - self._given_back)
             if not going:

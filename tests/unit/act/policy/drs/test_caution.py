@@ -1,6 +1,6 @@
 import pytest
 
-from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.caution import Caution, QuietHours
 from sojourn.errors import BadInput
 
 
@@ -30,3 +30,9 @@ def test_the_less_is_known_the_more_is_kept():
     assert caution.given_for(0.01) == caution.kept_for(0.01) == 0.1
     assert (caution.given_for(0.2), caution.kept_for(0.2)) == (0.2, 0.8)
     assert caution.kept_for(9.0) == 1.0
+
+
+@pytest.mark.parametrize(("since_s", "until_s"), [(-1, 5), (0, 90_000), (60, 60)])
+def test_hours_that_are_none_are_refused(since_s, until_s):
+    with pytest.raises(BadInput):
+        QuietHours(since_s, until_s)

@@ -6,10 +6,8 @@ import pytest
 
 from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
-from sojourn.act.policy.drs.caution import Caution
-from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.caution import Caution, QuietHours
 from sojourn.act.policy.drs.load_estimate import situation
-from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Plan
@@ -437,7 +435,7 @@ def test_waits_that_are_longer_than_expected_are_learned():
 
 
 def test_a_forecast_is_planned_for_before_it_comes_true():
-    patient, foreseeing = running(), running(drs(forecast=Holt()))
+    patient, foreseeing = running(), running(drs(forecast=True))
     rising = [100 + 5 * turn for turn in range(30)]
     for per_s in rising:
         patient.turn(per_s)

@@ -2,10 +2,11 @@ from dataclasses import replace
 from math import inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sojourn.act.best_effort_plan import Goal
-from sojourn.act.policy.drs.holt import Holt
-from sojourn.act.policy.drs.load_estimate import situation
+from sojourn.act.policy.drs.load_estimate import holt, situation
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import Decision, Knowledge
@@ -61,7 +62,7 @@ def test_the_less_arrived_the_less_certain_it_is():
 
 def test_a_forecast_looks_ahead_only_where_there_is_a_trend():
     rising, steady = range(30, 240, 30), (80,) * 7
-    ahead, level = (now(looks(*load), smooth=1, forecast=Holt()) for load in (rising, steady))
+    ahead, level = (now(looks(*load), smooth=1, forecast=True) for load in (rising, steady))
     assert ahead.topology.arrivals_per_s == pytest.approx(240)
     assert level.topology.arrivals_per_s == pytest.approx(80)
 
@@ -84,3 +85,28 @@ def test_the_floor_is_worked_out_for_a_target_and_who_learns():
 def test_without_a_target_it_is_the_mean_that_counts():
     assert now(looks(4), goal=Goal(target=Target("p95", 9.0))).goal.statistic == "p95"
     assert now(looks(4), goal=Goal(most=20)).goal.statistic == "mean"
+
+
+# -- the forecast ------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 1e6), st.floats(0, 100))
+def test_a_straight_line_goes_on(start, slope):
+    line = [(10.0 * i, start + slope * 10 * i) for i in range(20)]
+    assert holt(line, 250.0) == pytest.approx(start + slope * 250, rel=1e-9, abs=1e-9)
+
+
+def test_a_steady_value_stays():
+    assert holt([(float(i), 5.0) for i in range(50)], 100.0) == pytest.approx(5.0)
+
+
+def test_one_value_is_its_own_forecast():
+    assert holt([(0.0, 7.0)], 100.0) == 7.0
+
+
+def test_it_never_forecasts_less_than_nothing():
+    assert holt([(0.0, 10.0), (1.0, 5.0), (2.0, 1.0)], 60.0) == 0.0
+
+
+def test_times_that_do_not_go_on_are_left_out():
+    assert holt([(0.0, 1.0), (0.0, 9.0), (1.0, 1.0)], 2.0) == pytest.approx(1.0)

@@ -8,9 +8,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.act.best_effort_plan import Goal, aim
-from sojourn.act.evidence import lowest_s
+from sojourn.act.latency import floor_s, lowest_s
 from sojourn.act.policy.drs import Drs
-from sojourn.act.prediction import floor_s
 from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge

@@ -16,30 +16,6 @@ from sojourn.model.network import check_allocation
 from sojourn.text import shown
 from sojourn.topology import Topology
 
-__all__ = [
-    "Cost",
-    "Drains",
-    "Engine",
-    "HasHealth",
-    "HasKafka",
-    "HasNodes",
-    "Health",
-    "InnerTopics",
-    "KafkaAccess",
-    "KeepsStateElsewhere",
-    "LeavesProcesses",
-    "NodeHealth",
-    "NodeNeeds",
-    "PartHealth",
-    "Progress",
-    "check_plan",
-    "drain",
-    "health",
-    "kafka",
-    "node_needs",
-    "uncommitted",
-]
-
 Progress: TypeAlias = Callable[[str], None]
 """A callback that receives progress messages of a long operation, one line each."""
 
@@ -127,8 +103,6 @@ def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartHealth:
-    """The health of a part."""
-
     operators: tuple[str, ...]
     """Its functions, which pass records to each other in one process."""
     open_records: int = 0

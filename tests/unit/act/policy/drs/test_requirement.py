@@ -3,7 +3,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from sojourn.act.policy.drs.correction import at_least_s, stricter, underestimated
+from sojourn.act.latency import at_least_s
+from sojourn.act.policy.drs.requirement import stricter, underestimated
 from sojourn.decide.plan import Expected, Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import Decision, Knowledge

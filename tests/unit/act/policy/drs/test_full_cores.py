@@ -4,9 +4,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.act.best_effort_plan import Goal, aim
-from sojourn.act.cores import within_cores
 from sojourn.act.policy import policy
 from sojourn.act.policy.drs.backlog import drain_needs
+from sojourn.act.policy.drs.decision import within_cores
 from sojourn.act.policy.static import Static
 from sojourn.act.recommendation import demand as demanded
 from sojourn.decide.plan import HERE, Expected, Node, Plan

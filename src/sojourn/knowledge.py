@@ -14,23 +14,9 @@ from sojourn.errors import BadInput
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import measured
-from sojourn.measure.steady import timed_longer
+from sojourn.measure.smooth import timed_longer
 from sojourn.model.network import PERCENTILES
 from sojourn.topology import Topology
-
-__all__ = [
-    "Decision",
-    "Episode",
-    "Kind",
-    "Knowledge",
-    "News",
-    "NodeNeed",
-    "PredictionError",
-    "Wish",
-    "allocation_text",
-    "batch_ended",
-    "measured_s",
-]
 
 Kind = Literal["hold", "up", "down", "move", "nodes"]
 
@@ -60,7 +46,6 @@ class Wish:
 
     @classmethod
     def of(cls, plan: Plan) -> "Wish":
-        """Return the wish that *plan* fulfils."""
         return cls(allocation=plan.allocation, reason=plan.reason, expected=plan.expected)
 
 
@@ -90,12 +75,10 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """The reason for the decision."""
         return self.after.reason
 
     @property
     def expected(self) -> Expected | None:
-        """The prediction for the new plan."""
         return self.after.expected
 
     @property
@@ -266,7 +249,6 @@ class Knowledge:
 
     @property
     def allocation(self) -> Mapping[str, int]:
-        """The current processors of each operator."""
         return self.plan.allocation
 
     @property

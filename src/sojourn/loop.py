@@ -24,8 +24,6 @@ from sojourn.measure.observation import Observation
 from sojourn.text import shown
 from sojourn.topology import Topology
 
-__all__ = ["ACTIVE", "PASSIVE", "Loop", "Mode", "Site", "planned", "step"]
-
 # After this many failures in a row the engine counts as lost.
 _MOST_FAILURES = 10
 
@@ -64,7 +62,9 @@ def step(
     if active or dict(wish.allocation) == seen.plan.allocation:
         return known, decision
     # Passive: plan again for the current allocation, which may still need other nodes.
-    known, kept = planned(seen, _only_recommended(wish, seen), site, seen.at_s)
+    reason = f"only recommended: {wish.reason}"
+    as_now = replace(wish, allocation=seen.allocation, reason=reason, expected=None)
+    known, kept = planned(seen, as_now, site, seen.at_s)
     return known, decision if kept.kind == "hold" else kept
 
 
@@ -110,15 +110,6 @@ def _placement(
     return {name: on.get(name, {HERE: k}) for name, k in allocation.items()}
 
 
-def _only_recommended(wish: Wish, knowledge: Knowledge) -> Wish:
-    return replace(
-        wish,
-        allocation=knowledge.allocation,
-        reason=f"only recommended: {wish.reason}",
-        expected=None,
-    )
-
-
 def _moves(before: Plan, placement: Placement) -> str:
     """Return the new nodes of processors, in words."""
     was_open = all(HERE in on for on in before.placement.values())
@@ -136,7 +127,6 @@ class Mode:
 
     @property
     def active(self) -> bool:
-        """Whether decisions are applied."""
         return self.name == "active"
 
 
@@ -175,7 +165,6 @@ class Loop:
 
     @property
     def mode(self) -> Mode:
-        """The current mode, as set at construction or by `follow`."""
         return self._mode
 
     def follow(self, policy: Policy, mode: Mode = ACTIVE, placer: Placer | None = None) -> None:
@@ -203,11 +192,9 @@ class Loop:
         return self._engine.now_s < until_s - 0.5 * self._every_s
 
     def turn(self) -> Episode:
-        """Observe, decide and act; return the episode."""
         return self.decide(self.look())
 
     def decide(self, observation: Observation) -> Episode:
-        """Decide on *observation* and act; return the episode."""
         # nodes that joined or left meanwhile have changed the placement
         self.set_from_outside(self._engine.plan)
         known, decision = step(
