@@ -24,8 +24,7 @@ from sojourn.cli.rehearse import rehearse
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.state import state
-from sojourn.cli.steer import pause, resume, scale, set_goal
-from sojourn.cli.stop import stop
+from sojourn.cli.steer import pause, resume, scale, set_goal, stop
 from sojourn.cli.top import ps, top
 from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError

@@ -10,16 +10,15 @@ import typer
 from typer import Argument, Option
 
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.address import AppOption
 from sojourn.cli.options.group import Group
-from sojourn.cli.options.kafka import KafkaOptions
+from sojourn.cli.options.kafka import KafkaOptions, kafka_of
 from sojourn.errors import BadInput, BadTarget
 from sojourn.measure.duration import read_duration_s
 from sojourn.registry import optional
 from sojourn.report.json.listings import letter_json
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.listings import print_letter, print_letters
-from sojourn.service.kafka import kafka_of
 from sojourn.spark.driver.settings import read_starting
 from sojourn.text import escaped_lines
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.application import AnyAppOption, app_hint
+from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.errors import BadInput
 from sojourn.history import read_episodes, read_run, read_runs
 from sojourn.knowledge import Episode
@@ -17,8 +17,7 @@ from sojourn.report.json.output import print_json
 from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.history import show_lines, show_run, show_totals
 from sojourn.report.terminal.progress import working
-from sojourn.report.totals import Totals
-from sojourn.report.turns import Line, lines, turns
+from sojourn.report.turns import Line, Totals, lines, turns
 from sojourn.service.state_folder import find_history
 
 __all__ = ["history"]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options.application import AnyAppOption, app_hint
+from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.cli.options.completion import nodes, operators_with_logs
 from sojourn.errors import BadInput, BadTarget, SojournError
 from sojourn.measure.duration import read_duration_s

@@ -14,18 +14,18 @@ from sojourn.cli.options import JsonOption, LiveOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
-from sojourn.cli.options.stage import PlayOptions, ShapesOptions, TraceOption
+from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_json
 from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import chosen, lines, progress
+from sojourn.report.terminal.progress import chosen, lines, progress
 from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.simulate.rehearsal import Rehearsal
+    from sojourn.simulate.rehearsal import Rehearsal, Stage
 
 __all__ = ["rehearse"]
 
@@ -40,7 +40,7 @@ def rehearse(
     policy: PolicyOptions,
     target: RequiredTargetOptions,
     processors: MostOption = None,
-    play: PlayOptions,
+    make_stage: StageOptions,
     seed: Annotated[int, Option(min=0, help="The same seed gives the same run.")] = 1,
     shapes: ShapesOptions,
     passive: PassiveOption = False,
@@ -69,7 +69,7 @@ def rehearse(
     """
     topology = topology_at(address, rates, in_proportion=True)
     decides, said = policy.made(target, processors)
-    stage = play.stage(
+    stage: Stage = make_stage(
         topology,
         trace,
         target=target,

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.application import AnyAppOption, app_hint
+from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.cli.options.completion import operators_with_state
 from sojourn.errors import BadInput
 from sojourn.registry import optional

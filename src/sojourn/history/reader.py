@@ -13,8 +13,7 @@ from pathlib import Path
 
 from sojourn.errors import BadFile, BadInput
 from sojourn.history.file import opened, refusals
-from sojourn.history.format import episode_of, sketch_of
-from sojourn.history.run import Run, run_of
+from sojourn.history.format import Run, episode_of, run_of, sketch_of
 from sojourn.knowledge import Episode, Knowledge
 from sojourn.measure.observed import LEAST_SAMPLES
 from sojourn.topology import Topology

@@ -11,10 +11,9 @@ from sojourn.report.json.output import print_event
 from sojourn.report.terminal.console import say
 from sojourn.report.terminal.history import show_totals
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import Watch, lines, picture
+from sojourn.report.terminal.progress import Watch, lines, picture
 from sojourn.report.text import bill_text, node_costs_text
-from sojourn.report.totals import Totals
-from sojourn.report.turns import turns
+from sojourn.report.turns import Totals, turns
 from sojourn.service.folders import Entry
 from sojourn.service.supervisor import Supervisor
 from sojourn.text import escaped_lines, printable

@@ -11,8 +11,8 @@ from sojourn.app.waiting_app import entrances
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.service.floor import floor_warning
 from sojourn.service.orders import checked_allocation
+from sojourn.service.warnings import floor_warning
 from sojourn.topology import Topology
 from sojourn.topology.file import read_topology
 

@@ -26,11 +26,10 @@ from sojourn.service.control import Server
 from sojourn.service.first_plan import first_plan
 from sojourn.service.folders import Entry
 from sojourn.service.interrupts import Interrupts
-from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.name_lock import FAILED, INTERRUPTED, NameLock
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders
 from sojourn.service.requests import answer
-from sojourn.service.state_folder import StateFolder
+from sojourn.service.state_folder import LastAllocation, StateFolder
 from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +15,13 @@ from sojourn.service.control import ask
 from sojourn.service.folders import only, running, state_folder
 from sojourn.text import shown
 
-__all__ = ["StateFolder", "find_history", "find_in_state", "known_applications"]
+__all__ = [
+    "LastAllocation",
+    "StateFolder",
+    "find_history",
+    "find_in_state",
+    "known_applications",
+]
 
 _MARK, _LOCK = "run.json", "lock"
 # written by the engine, which may have run without this command
@@ -150,3 +157,41 @@ def _stopped() -> dict[str, Path]:
 
 def _last_used_s(folder: Path) -> float:
     return max(path.stat().st_mtime for path in folder.iterdir())
+
+
+_FILE = "allocation.json"
+
+
+class LastAllocation:
+    """The last allocation of the application with the state folder *state*.
+
+    *failure* is why the current allocation could not be saved; "" if it is saved.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._file = state / _FILE
+        self._saved: Mapping[str, int] | None = None
+        self.failure = ""
+
+    def read(self) -> dict[str, int]:
+        """Return the allocation that was saved last, without invalid numbers."""
+        try:
+            told = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}  # not worth an error: the loop soon finds an allocation
+        return {
+            name: processors
+            for name, processors in (told.items() if isinstance(told, dict) else ())
+            if isinstance(processors, int) and processors > 0
+        }
+
+    def save(self, allocation: Mapping[str, int]) -> None:
+        """Save *allocation* durably, if it has changed; set `failure` if that fails."""
+        if allocation != self._saved:
+            try:
+                write_durably(self._file, json.dumps(dict(allocation)).encode())
+            except EngineError as error:
+                self.failure = str(error)
+                return
+            self._saved = dict(allocation)
+        self.failure = ""

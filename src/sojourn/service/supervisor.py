@@ -14,9 +14,8 @@ from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
 from sojourn.measure.node_costs import Bill
 from sojourn.measure.observation import Observation
-from sojourn.service.floor import Floor
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders, checked_allocation
-from sojourn.service.stalls import Stalls
+from sojourn.service.warnings import Floor, Stalls
 from sojourn.topology import Topology
 
 __all__ = ["RESUMES", "Supervisor"]

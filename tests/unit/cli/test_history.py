@@ -27,8 +27,7 @@ from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.report.plot.history import draw_history
-from sojourn.report.totals import Totals
-from sojourn.report.turns import lines, turns
+from sojourn.report.turns import Totals, lines, turns
 from sojourn.service.control import Server
 from sojourn.service.folders import state_folder
 from sojourn.service.name_lock import NameLock

@@ -6,12 +6,20 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from sojourn.cli.options.completion import topologies
+from sojourn.cli.options.completion import applications, applications_that_ran, topologies
 from sojourn.cli.options.group import Group
 from sojourn.errors import BadInput
+from sojourn.service.state_folder import known_applications
 from sojourn.text import shown
 
-__all__ = ["AddressArgument", "RateOptions", "read_rate_options"]
+__all__ = [
+    "AddressArgument",
+    "AnyAppOption",
+    "AppOption",
+    "RateOptions",
+    "app_hint",
+    "read_rate_options",
+]
 
 AddressArgument = Annotated[
     str,
@@ -61,3 +69,31 @@ def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:
             raise BadInput(f"--rate {name} is given twice; write it once")
         rates[name] = per_s
     return rates
+
+
+AppOption = Annotated[
+    str | None,
+    Option(
+        "--app",
+        metavar="NAME",
+        help="Application name; needed only if several run.",
+        autocompletion=applications,
+    ),
+]
+
+AnyAppOption = Annotated[
+    str | None,
+    Option(
+        "--app",
+        metavar="NAME",
+        help="Application name, running or not (default: the one that runs, or ran last).",
+        autocompletion=applications_that_ran,
+    ),
+]
+
+
+def app_hint(text: str) -> str:
+    """Return a hint to write --app, if *text* is the name of an application; otherwise ""."""
+    if text not in known_applications():
+        return ""
+    return f"; {text} is an application: write --app {text}"

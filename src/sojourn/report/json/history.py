@@ -7,8 +7,7 @@ from sojourn.history import Run
 from sojourn.knowledge import PredictionError
 from sojourn.model.network import PERCENTILES
 from sojourn.report.json.output import picked
-from sojourn.report.totals import Totals
-from sojourn.report.turns import Turn
+from sojourn.report.turns import Totals, Turn
 
 __all__ = ["history_report"]
 

@@ -8,8 +8,7 @@ from sojourn.knowledge import Episode
 from sojourn.report.comparison import Outcome, dominating
 from sojourn.report.json.history import history_report
 from sojourn.report.json.output import nulled, picked
-from sojourn.report.totals import Totals
-from sojourn.report.turns import turns
+from sojourn.report.turns import Totals, turns
 from sojourn.simulate.rehearsal import Rehearsal, Stage
 
 __all__ = ["compare_report", "rehearsal_report"]

@@ -17,8 +17,7 @@ from sojourn.report.page.svg import Drawn, Scale, draw, shading
 from sojourn.report.run_panels import backlog, latency, load, processors, together
 from sojourn.report.series import Course, OperatorPoint, Point
 from sojourn.report.text import clock, duration, extent, sequence
-from sojourn.report.totals import Totals
-from sojourn.report.turns import Turn, failed_text, turns
+from sojourn.report.turns import Totals, Turn, failed_text, turns
 from sojourn.text import printable
 
 __all__ = ["page", "write_page"]

@@ -8,8 +8,7 @@ from rich.text import Text
 from sojourn.history import Run
 from sojourn.report.terminal.console import print_table, say, table
 from sojourn.report.text import clock, duration, number, processors_text
-from sojourn.report.totals import Totals
-from sojourn.report.turns import Line
+from sojourn.report.turns import Line, Totals
 
 __all__ = ["show_lines", "show_run", "show_totals"]
 

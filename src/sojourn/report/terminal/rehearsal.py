@@ -11,8 +11,7 @@ from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
 from sojourn.report.terminal.console import say, table, wide_console
 from sojourn.report.terminal.history import show_totals
 from sojourn.report.text import clock, duration, processors_text
-from sojourn.report.totals import Totals
-from sojourn.report.turns import turns
+from sojourn.report.turns import Totals, turns
 from sojourn.simulate.rehearsal import Rehearsal, Stage
 
 __all__ = ["show_begin", "show_comparison", "show_end", "trade_off"]
