@@ -39,7 +39,6 @@ class _Group(TyperGroup):
     """A group of commands that turns a `SojournError` into one line and an exit status."""
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
-        """Run the command, and map its errors to the exit status."""
         try:
             return super().invoke(ctx)
         except SojournError as error:
@@ -53,7 +52,6 @@ class _Command(TyperCommand):
     """A command whose usage error names --app if an argument is unexpected."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Parse the arguments, and reject extra ones."""
         ctx.allow_extra_args = True  # click would reject them without a hint
         extra = super().parse_args(ctx, args)
         if extra and not ctx.resilient_parsing:

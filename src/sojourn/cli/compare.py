@@ -11,10 +11,9 @@ from sojourn.act.policy import names
 from sojourn.app.address import import_from_here, topology_at
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.completion import policy_list
+from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
 from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
-from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_json
 

@@ -69,7 +69,6 @@ def _read_letters(
     ] = None,
     kafka: KafkaOptions,
 ) -> Letters:
-    """Return the selection that the options make."""
     since_s = None if since is None else _read_since_s(since)
     return Letters(
         app=app, servers=bootstrap_servers, state=state, kafka=kafka, since_s=since_s

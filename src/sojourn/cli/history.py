@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from sojourn.cli.options import JsonOption
+from sojourn.cli.options import JsonOption, PlotOption
 from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.errors import BadInput
 from sojourn.history import read_episodes, read_run, read_runs
@@ -42,9 +42,7 @@ def history(
     decisions: Annotated[
         bool, Option("--decisions", help="Leave out the turns that change nothing.")
     ] = False,
-    plot: Annotated[
-        Path | None, Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF.")
-    ] = None,
+    plot: PlotOption = None,
     html: Annotated[
         Path | None, Option(metavar="OUT.html", help="Write the whole run as an HTML page.")
     ] = None,

@@ -15,16 +15,16 @@ from sojourn.app.address import (
 )
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.allocation import (
+from sojourn.cli.options.completion import completing
+from sojourn.cli.options.goal import (
     AllocationOption,
     NodesOptions,
     ProcessorsOption,
     RequiredAllocationOption,
+    TargetOptions,
     read_allocation,
 )
-from sojourn.cli.options.completion import completing
 from sojourn.cli.options.group import Group
-from sojourn.cli.options.target import TargetOptions
 from sojourn.decide import explain as explanations
 from sojourn.decide.minimise import solve
 from sojourn.errors import BadFile, BadInput
@@ -53,7 +53,6 @@ def _read_model(
         ),
     ] = "gigk",
 ) -> str:
-    """Return the name of the station model. Raise `UnknownName` if it does not exist."""
     import_from_here(model)
     station(model)
     return model
@@ -69,7 +68,6 @@ def _read_calibration(
         Option(metavar="FILE", help="Correction of the model, written by `sojourn calibrate`."),
     ] = None,
 ) -> Calibration | None:
-    """Return the calibration in the file; None without a file."""
     if calibration is None:
         return None
     try:

@@ -10,12 +10,11 @@ from typer import Option
 
 from sojourn.act.policy.drs.quiet_hours import read_time_of_day_s
 from sojourn.app.address import topology_at
-from sojourn.cli.options import JsonOption, LiveOption
+from sojourn.cli.options import JsonOption, LiveOption, PlotOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.allocation import MostOption
+from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
-from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_json
@@ -55,9 +54,7 @@ def rehearse(
     speed: Annotated[
         float, Option(min=0, help="With --live: simulated seconds per second; 0: no limit.")
     ] = 60.0,
-    plot: Annotated[
-        Path | None, Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF.")
-    ] = None,
+    plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run the loop on a changing load on the simulator, and show what it does and why.

@@ -12,8 +12,8 @@ from typer import Argument, Option
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.app.address import import_from_here
 from sojourn.cli.options import LiveOption
-from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.completion import completing, topologies
+from sojourn.cli.options.goal import MostOption, RequiredTargetOptions, read_allocation
 from sojourn.cli.options.group import Group, option_names
 from sojourn.cli.options.kafka import SparkEngineOptions
 from sojourn.cli.options.load import LoadOptions, OfferedLoad
@@ -24,7 +24,6 @@ from sojourn.cli.options.policy import (
     read_placement,
 )
 from sojourn.cli.options.stage import EveryOption
-from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.decide.place import DEFAULT
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
@@ -58,7 +57,6 @@ def _read_engine(
         ),
     ] = "spark",
 ) -> str:
-    """Return the name of the engine. Raise `BadInput` if an option is for another engine."""
     import_from_here(engine)
     for owner, options in _ONLY.items():
         for name in options:
@@ -205,7 +203,6 @@ def _engine_settings(
 
 
 def _since_midnight_s() -> float:
-    """Return the local time of day."""
     now = datetime.now().astimezone()
     return 3600.0 * now.hour + 60.0 * now.minute + now.second
 

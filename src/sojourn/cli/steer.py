@@ -9,10 +9,9 @@ from typer import Argument, Option
 
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AppOption
-from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.completion import operators_to_scale
+from sojourn.cli.options.goal import MostOption, TargetOptions, read_allocation
 from sojourn.cli.options.policy import NewPlacementOption
-from sojourn.cli.options.target import TargetOptions
 from sojourn.errors import BadInput, EngineError
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working

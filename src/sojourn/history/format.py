@@ -58,7 +58,6 @@ def record_text(record: Episode | Plan) -> str:
 
 
 def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
-    """Return the episode parsed from *text*, with its two sketches."""
     turn = json.loads(text, object_hook=_number)
     seen, cost = turn["observation"], turn["cost"]
     return Episode(
@@ -84,7 +83,6 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
 
 
 def plan_of(text: str) -> Plan:
-    """Return the plan parsed from *text*."""
     return _plan(json.loads(text, object_hook=_number))
 
 
@@ -167,8 +165,6 @@ def _number(found: dict[str, Any]) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The settings of a run of the loop."""
-
     topology: Topology
     """The declared topology."""
     plan: Plan
@@ -196,7 +192,6 @@ class Run:
 
 
 def run_columns(run: Run) -> dict[str, str | float | None]:
-    """Return *run* as a row of the table `runs`."""
     target = run.target
     return {
         "started_at": run.started_at.isoformat(),

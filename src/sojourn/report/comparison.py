@@ -113,7 +113,6 @@ def dominating(outcome: Outcome, others: Iterable[Outcome]) -> list[str]:
 
 
 def unfinished(outcome: Outcome) -> int:
-    """Return the number of roots that were not completed, over all seeds."""
     return sum(score.unfinished for score in outcome.scores)
 
 

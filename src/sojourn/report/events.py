@@ -34,7 +34,6 @@ class ForPeople:
         self._totals: Totals | None = None
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:
-        """Print the application, the engine, and the processors to start with."""
         typer.echo(f"starting {name} on {engine} with {begins_with} …", err=True)
 
     def ready(
@@ -44,7 +43,6 @@ class ForPeople:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Print the address, the topics, and the client settings of a broker of its own."""
         # before anything is printed: the run may end before its first turn
         self._totals = Totals(supervisor.topology, supervisor.orders.target)
         say(f"{entry.name} · {supervisor.orders.said}", "bold")
@@ -60,7 +58,6 @@ class ForPeople:
         say("Ctrl-C: finish the current batch, then exit. Twice: exit now; work is repeated.\n")
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
-        """Print or draw each turn before yielding it."""
         target = supervisor.orders.target
         if self._totals is None:
             self._totals = Totals(supervisor.topology, target)
@@ -74,7 +71,6 @@ class ForPeople:
         """Print nothing, because `shown` prints changes."""
 
     def end(self, supervisor: Supervisor) -> None:
-        """Print the totals of the run, and the cost of its nodes."""
         say()
         if self._totals is not None:
             show_totals(self._totals)
@@ -84,16 +80,13 @@ class ForPeople:
             say(f"bill        {bill_text(bill)}")
 
     def progress(self, text: str) -> None:
-        """Print the progress of the start or the stop."""
         typer.echo(printable(text), err=True)
 
     def notice(self, text: str) -> None:
-        """Print a notice, unless the live charts show it."""
         if self._view is None:
             self.progress(text)
 
     def error(self, text: str) -> None:
-        """Print a failure on standard error."""
         typer.echo(escaped_lines(text), err=True)
 
     def _watch(self, supervisor: Supervisor) -> Watch:
@@ -123,7 +116,6 @@ class AsJson:
         self._turns = 0
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:  # noqa: ARG002 - as above
-        """Keep *begins_with* for the event `ready`."""
         self._begins_with = begins_with
 
     def ready(
@@ -133,7 +125,6 @@ class AsJson:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Print the event `ready`: address, topics, client settings and allocation."""
         print_event(
             "ready",
             {
@@ -162,7 +153,6 @@ class AsJson:
             yield episode
 
     def change(self, episode: Episode) -> None:
-        """Print a change, a recommendation, or an order by hand."""
         decision = episode.decision
         held = "failure" if episode.failure else "note"
         print_event(
@@ -179,7 +169,6 @@ class AsJson:
         )
 
     def end(self, supervisor: Supervisor) -> None:
-        """Print the event `end`: number of turns and changes, and costs."""
         allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
         print_event(
             "end",
@@ -193,20 +182,16 @@ class AsJson:
         )
 
     def progress(self, text: str) -> None:
-        """Print the progress of the start or the stop."""
         print_event("progress", {"text": text})
 
     def notice(self, text: str) -> None:
-        """Print a notice."""
         print_event("notice", {"text": text})
 
     def error(self, text: str) -> None:
-        """Print a failure on standard error."""
         typer.echo(escaped_lines(text), err=True)
 
 
 def _say_kafka(kafka: KafkaAccess) -> None:
-    """Print the topics, and the client settings of a broker that Sojourn started."""
     for kind, topics in (("sources", kafka.sources), ("sinks", kafka.sinks)):
         if topics:
             named = ", ".join(f"{name} (topic {topic})" for name, topic in topics.items())

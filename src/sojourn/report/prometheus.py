@@ -66,8 +66,6 @@ def serve_metrics(port: int, status: Callable[[], Status | None]) -> Iterator[WS
 
 
 class _StatusCollector(Collector):
-    """Reads the status at each scrape."""
-
     def __init__(self, status: Callable[[], Status | None]) -> None:
         self._status = status
 

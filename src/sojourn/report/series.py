@@ -42,7 +42,6 @@ class OperatorPoint(NamedTuple):
         return cls(*map(_sum, zip(*several, strict=True)))
 
     def highest(self, later: "OperatorPoint") -> "OperatorPoint":
-        """Return the maximum of this and a *later* point."""
         return OperatorPoint(*map(_most, self, later))
 
 
@@ -75,7 +74,6 @@ class Point:
 
     @property
     def lasted_s(self) -> float:
-        """The length of the interval that was observed."""
         return self.at_s - self.since_s
 
     def then(self, later: "Point") -> "Point":
@@ -125,7 +123,6 @@ class Course:
         self._news = News()
 
     def add(self, turn: Turn) -> None:
-        """Add the next turn."""
         if self._news(turn.episode) and turn.done != "hold":
             self.marks.append(Mark(turn.episode.observation.at_s, turn.done))
         point = _point(turn, self.target)

@@ -47,7 +47,6 @@ def clock(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return *value* with four significant digits."""
     return f"{value:.4g}"
 
 

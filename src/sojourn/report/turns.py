@@ -38,7 +38,6 @@ class Turn:
 
     @property
     def done(self) -> str:
-        """The action of the turn, as in `Episode.done`."""
         return self.episode.done
 
 
@@ -126,7 +125,6 @@ class _Fold:
         self.expected_s = [] if expected is None else [expected.seconds]
 
     def then(self, later: "_Fold") -> "_Fold":
-        """Add the turns of *later*, and return this fold."""
         self.last = later.last
         self.number += later.number
         self.lasted_s += later.lasted_s
@@ -224,11 +222,9 @@ class Totals:
 
     @property
     def all_errors(self) -> dict[str, PredictionError]:
-        """The prediction errors of the latency, and of each operator."""
         return {**({"latency": self.error} if self.error else {}), **self.errors}
 
     def count(self, turn: Turn) -> None:
-        """Add a turn to the totals."""
         episode, cost = turn.episode, turn.episode.cost
         seen = episode.observation
         self.turns += episode.looked

@@ -135,7 +135,6 @@ class _Connection(socketserver.BaseRequestHandler):
     server: _Listener
 
     def handle(self) -> None:
-        """Answer the only request of a connection."""
         self.request.settimeout(_REQUEST_WITHIN_S)
         try:
             told: Mapping[str, object] = {"answer": self._answered()}
@@ -202,7 +201,6 @@ def ask(
 
 
 def ask_status(folder: Path, entry: Entry) -> Status:
-    """Return the status of the application. Raise `EngineError` if it does not answer."""
     return from_json(ask(folder, entry, {"ask": "status"}))
 
 

@@ -48,17 +48,14 @@ def places() -> tuple[Path, ...]:
 
 
 def state_folder(name: str, engine: str = "spark") -> Path:
-    """Return the default state folder of an application."""
     return _kept() / "state" / (name if engine == "spark" else f"{name}.{engine}")
 
 
 def database_folder() -> Path:
-    """Return the default folder of the databases that applications write to."""
     return _kept() / "databases"
 
 
 def cluster_folder() -> Path:
-    """Return the default folder of a trial cluster."""
     return _kept() / "cluster"
 
 

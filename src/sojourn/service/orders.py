@@ -21,8 +21,6 @@ MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
-    """The initial settings of a loop."""
-
     target: Target
     most: int | None = None
     """The maximum number of processors."""

@@ -205,17 +205,14 @@ class _Answers:
         self.stop: _Stop
 
     def progress(self, text: str) -> None:
-        """Report the progress of the start or the stop."""
         self._stage = text
         self._output.progress(text)
 
     def status(self) -> Status | None:
-        """Return the status; None until the application has started."""
         running = self.supervisor
         return None if running is None else self._status_of(running)
 
     def __call__(self, request: Mapping[str, Any]) -> Mapping[str, object]:
-        """Return the answer to a request."""
         if request.get("ask") == "stop":
             if self.supervisor is not None and self.supervisor.mode.name != "ending":
                 self._stage = "the loop ends after the current turn"
@@ -306,7 +303,6 @@ class _Watch:
         self._noticed = now
 
     def _tell_unsaved(self) -> None:
-        """Report once why the current allocation is not saved."""
         unsaved = self._last.failure
         if unsaved and unsaved != self._unsaved:
             said = "sojourn: the current processors are not saved for the next start"

@@ -78,8 +78,6 @@ class OperatorStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionStatus:
-    """A decision or an order by hand."""
-
     at: str
     """Its time in UTC, in ISO format."""
     at_s: float
@@ -94,8 +92,6 @@ class DecisionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The status of a running application."""
-
     name: str
     policy: str
     target: Target
@@ -129,7 +125,6 @@ class Status:
 
     @property
     def processors(self) -> int:
-        """The total number of processors in the allocation."""
         return sum(self.allocation.values())
 
 
@@ -167,7 +162,6 @@ class LatestDecisions:
 def status(
     supervisor: Supervisor, decisions: Sequence[DecisionStatus] = (), history: str | None = None
 ) -> Status:
-    """Return the status of the application that *supervisor* runs."""
     orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
     usable = (e.observation for e in reversed(known.episodes) if e.observation.usable)
     seen = next(usable, Observation.unusable(0.0, 0.0, "nothing was measured yet"))
@@ -249,7 +243,6 @@ def _known(value: float | None) -> float | None:
 
 
 def to_json(status: Status) -> dict[str, Any]:
-    """Return a status as a JSON object."""
     told: dict[str, Any] = msgspec.to_builtins(status, enc_hook=_plain)
     return told | {name: told["health"].pop(name) for name in _BESIDE}
 

@@ -76,12 +76,10 @@ class Supervisor:
 
     @property
     def knowledge(self) -> Knowledge:
-        """The current knowledge of the loop."""
         return self._loop.knowledge
 
     @property
     def mode(self) -> Mode:
-        """The mode of the loop: whether it acts, and why not."""
         return self._loop.mode
 
     @property
@@ -105,7 +103,6 @@ class Supervisor:
         return replace(of_engine, notices=(*of_engine.notices, *self.stalls.notices))
 
     def end(self) -> None:
-        """End the loop after the current turn."""
         self._ended = True
 
     def turns(self, until_s: float = inf) -> Iterator[Episode]:
@@ -154,7 +151,6 @@ class Supervisor:
         return f"the loop is paused: it measures and recommends; {RESUMES}"
 
     def resume(self, by: str = "") -> str:
-        """Resume the loop, and return a message."""
         with self._lock:
             self._check_open()
             self._failures.clear()

@@ -81,7 +81,6 @@ class Floor:
         return self.judge(seen, topology, target)
 
     def judge(self, seen: Sequence[Observation], topology: Topology, target: Target) -> bool:
-        """Compare immediately."""
         self._judged = target, self._known
         self.warning = floor_warning(topology, target, self._known, seen) if self._known else ""
         news = bool(self.warning) and target not in self._warned

@@ -43,7 +43,6 @@ def _read_rates(
         ),
     ] = None,
 ) -> dict[str, float]:
-    """Return the rate of each source."""
     return read_rate_options(rate)
 
 

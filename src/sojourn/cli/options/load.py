@@ -24,8 +24,6 @@ __all__ = ["LoadOptions", "OfferedLoad"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedLoad:
-    """The load of an application."""
-
     rates: Mapping[str, float]
     """Records per second of each source, on the simulator."""
     trace: Rates | None
@@ -80,7 +78,6 @@ def _read_load(
         ),
     ] = None,
 ) -> OfferedLoad:
-    """Return the load, with the trace read from its file."""
     return OfferedLoad(
         rates=read_rate_options(rate),
         trace=None if trace is None else read_rates(trace, times=times, faster=faster),

@@ -125,7 +125,6 @@ def _read_shapes(
         ),
     ] = "renewal",
 ) -> Callable[[Topology], Workload]:
-    """Return a function that makes the workload of a topology."""
     shape = Service(shape=cast("ServiceShape", service))
     return partial(Workload.everywhere, service=shape, gaps=Gaps.read(gaps))
 

@@ -26,7 +26,6 @@ _TIMES = ("mean_s", "completion_mean_s", "std_s")
 
 
 def prediction_report(prediction: Prediction) -> dict[str, Any]:
-    """Return the JSON of `sojourn predict`."""
     report = {
         **picked(prediction, "name", "model", "processors", "allocation", *_TIMES),
         "percentiles_s": prediction.percentiles_s,
@@ -68,7 +67,6 @@ def _operators(operators: Mapping[str, OperatorFigures]) -> dict[str, Any]:
 def plan_report(
     plan: Solution, prediction: Prediction, target: Target | None
 ) -> dict[str, Any]:
-    """Return the JSON of `sojourn plan`."""
     report = prediction_report(prediction) | {
         "target": target or {"processors": plan.processors},
         "reason": plan.reason,

@@ -125,7 +125,6 @@ def _facts(
 
 
 def _outside(totals: Totals) -> Fact:
-    """Return the fraction of the time outside the target."""
     measured_s = fsum(judged.measured_s for judged in totals.judged.values())
     above_s = fsum(judged.above_s for judged in totals.judged.values())
     name = "time outside the target"

@@ -77,13 +77,11 @@ class Scale:
 
     @classmethod
     def across(cls, since_s: float, until_s: float, left: float, right: float) -> "Scale":
-        """Return the horizontal scale of time."""
         until_s = until_s if until_s > since_s else since_s + 1.0
         ticks = time_ticks(since_s, until_s)
         return cls(low=since_s, high=until_s, below=left, above=right, ticks=ticks)
 
     def at(self, value: float) -> float:
-        """Return the pixel of *value*."""
         if self.powers:
             part = log10(max(value, self.low) / self.low) / log10(self.high / self.low)
         else:

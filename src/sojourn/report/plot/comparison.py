@@ -100,7 +100,6 @@ def _name(
 
 
 def _panels(stage: Stage, outcomes: Sequence[Outcome]) -> list[Panel]:
-    """Return the panels of the load, and of each policy with the first seed."""
     times_s, rates = zip(*stage.rates.points, strict=True)
     latency, processors = [], []
     for outcome in outcomes:

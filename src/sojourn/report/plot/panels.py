@@ -66,7 +66,6 @@ def save(picture: Any, path: Path) -> None:  # noqa: ANN401
 
 
 def colour(number: int) -> str:
-    """Return the colour of the series with this *number*."""
     return _SEVERAL[number % len(_SEVERAL)]
 
 

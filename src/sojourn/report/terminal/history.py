@@ -48,7 +48,6 @@ def show_lines(shown: Sequence[Line], before: int) -> None:
 
 
 def show_totals(totals: Totals) -> None:
-    """Print the totals of a run, and its prediction errors."""
     unusable = f", {totals.unusable} of them unusable" if totals.unusable else ""
     say(f"turns       {totals.turns} in {clock(totals.lasted_s)}{unusable}")
     kinds = f": {totals.kinds}" if totals.kinds else ""

@@ -56,7 +56,6 @@ def show_end(
 
 
 def show_comparison(stage: Stage, outcomes: Sequence[Outcome]) -> None:
-    """Print the results of each policy, and the Pareto front."""
     seeds = len(outcomes[0].scores)
     title = (
         f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "

@@ -95,7 +95,6 @@ def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def cluster_view(row: Mapping[str, Any]) -> RenderableType:
-    """Return the nodes of an application, and their traffic with the driver."""
     nodes: Sequence[NodeHealth] = row["nodes"]
     if not nodes:
         return line(f"{row['name']} has no nodes: it runs on this machine")
@@ -106,7 +105,6 @@ def cluster_view(row: Mapping[str, Any]) -> RenderableType:
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the cells of an application by column head."""
     return {
         "application": row["name"],
         "pid": str(row["pid"]),
@@ -187,7 +185,6 @@ def status_view(status: Status, pid: int) -> RenderableType:
 
 
 def _runs(waits_for: str) -> str:
-    """Return "running", or the reason why the application is still starting."""
     return f"starting: {waits_for}" if waits_for else "running"
 
 
@@ -219,7 +216,6 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> FittedTable:
 
 
 def _operator(name: str, operator: OperatorStatus) -> dict[str, Text]:
-    """Return the cells of an operator by column head."""
     wanted, running = operator.wanted, operator.running
     both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
     return {

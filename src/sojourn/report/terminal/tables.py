@@ -26,7 +26,6 @@ __all__ = ["show_explanation", "show_plan", "show_prediction", "show_simulated"]
 
 
 def show_prediction(prediction: Prediction) -> None:
-    """Print the predicted latency of an allocation."""
     title = f"{prediction.name} · {prediction.model}"
     _show_operators(title, prediction.operators, prediction.mean_s)
     percentiles = "  ".join(f"{p} {duration(s)}" for p, s in prediction.percentiles_s.items())
@@ -73,7 +72,6 @@ def show_simulated(topology: Topology, simulated: "Simulated") -> None:
 
 
 def show_plan(plan: Solution, prediction: Prediction, target: Target | None) -> None:
-    """Print a plan, its latency and the reason."""
     show_prediction(prediction)
     if target is not None:
         say(f"target      {target}: {duration(reached_s(prediction, target))}")
