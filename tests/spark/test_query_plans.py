@@ -2,7 +2,7 @@
 
 import pytest
 
-from sojourn.service.engines import query_plans
+from sojourn.spark.driver.query_plans import query_plans
 from spark.shop import app
 
 pytestmark = pytest.mark.spark

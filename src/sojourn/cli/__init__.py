@@ -30,8 +30,6 @@ from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError
 from sojourn.text import escaped_lines
 
-__all__ = ["app", "main"]
-
 BAD_INPUT, CANNOT_BE_DONE = 2, 3
 
 

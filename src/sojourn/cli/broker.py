@@ -16,8 +16,6 @@ from sojourn.registry import optional
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.kafka.broker import Broker
 
-__all__ = ["broker", "read_topics"]
-
 
 def broker(
     port: Annotated[

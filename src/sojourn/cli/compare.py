@@ -15,12 +15,14 @@ from sojourn.cli.options.completion import policy_list
 from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
 from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.knowledge import Episode
+from sojourn.report.comparison import outcomes
 from sojourn.report.json.output import print_json
+from sojourn.report.json.runs import compare_report
+from sojourn.report.plot.comparison import draw_comparison
+from sojourn.report.terminal.runs import show_comparison
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.rehearsal import Stage
-
-__all__ = ["compare"]
 
 
 def compare(
@@ -65,11 +67,6 @@ def compare(
     stage: Stage = make_stage(
         topology, trace, target=target, most=processors, workload=shapes(topology)
     )
-    from sojourn.report.comparison import outcomes  # noqa: PLC0415
-    from sojourn.report.json.rehearsal import compare_report  # noqa: PLC0415 - numba is optional
-    from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415
-    from sojourn.report.terminal.rehearsal import show_comparison  # noqa: PLC0415
-
     choices = read_choices(policies)
     for choice in choices.values():
         import_from_here(choice.name)

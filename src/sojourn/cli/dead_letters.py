@@ -25,9 +25,7 @@ from sojourn.text import escaped_lines
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.kafka.dead_letters import DeadLetters
 
-__all__ = ["Letters", "dead_letters", "retry"]
-
-NOT_ALL = 3
+_NOT_ALL = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,4 +163,4 @@ def retry(
             typer.echo(escaped_lines(said), err=True)
     typer.echo(f"{len(chosen) - failed} of {len(chosen)} dead letters were retried")
     if failed:
-        raise typer.Exit(NOT_ALL)
+        raise typer.Exit(_NOT_ALL)

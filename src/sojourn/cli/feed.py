@@ -26,8 +26,6 @@ from sojourn.text import shown
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.load.offered_load import Gaps
 
-__all__ = ["feed", "read_feed_gaps"]
-
 _NOT_ALL = 3
 
 

@@ -12,15 +12,13 @@ from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.errors import BadInput
 from sojourn.history import read_episodes, read_run, read_runs
 from sojourn.knowledge import Episode
-from sojourn.report.json.history import history_report
 from sojourn.report.json.output import print_json
+from sojourn.report.json.runs import history_report
 from sojourn.report.plot.history import draw_history
-from sojourn.report.terminal.history import show_lines, show_run, show_totals
 from sojourn.report.terminal.progress import working
+from sojourn.report.terminal.runs import show_lines, show_run, show_totals
 from sojourn.report.turns import Line, Totals, lines, turns
 from sojourn.service.state_folder import find_history
-
-__all__ = ["history"]
 
 _OFTEN = 100
 

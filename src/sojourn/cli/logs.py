@@ -18,8 +18,6 @@ from sojourn.service.folders import find
 from sojourn.service.logs import Logs, log_files, node_logs, node_logs_hint, time_s
 from sojourn.text import shown
 
-__all__ = ["logs"]
-
 _LOOK_S = 0.2
 _LINES = 20
 

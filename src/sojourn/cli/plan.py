@@ -31,14 +31,12 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.model import network
 from sojourn.model.calibration import Calibration
 from sojourn.model.station import names, station
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import explanation_report, plan_report, prediction_report
 from sojourn.report.plot.explanation import draw_explanation
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_explanation, show_plan, show_prediction
-from sojourn.service.engines import query_plans
-
-__all__ = ["explain", "plan", "predict"]
 
 
 def _read_model(
@@ -194,4 +192,6 @@ def _plans_of_spark(address: str) -> dict[str, str]:
             f"{address} is a topology, which has no queries; --spark needs an application"
         )
     with working("asking Spark for plans"):
+        with optional("plans of Spark need", "spark"):
+            from sojourn.spark.driver.query_plans import query_plans  # noqa: PLC0415 - optional
         return query_plans(load_here(address), address)

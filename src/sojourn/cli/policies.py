@@ -12,8 +12,6 @@ from sojourn.report.json.listings import policy_json
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.listings import show_policies
 
-__all__ = ["policies"]
-
 
 def policies(
     name: Annotated[

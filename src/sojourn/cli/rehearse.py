@@ -18,15 +18,15 @@ from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_json
+from sojourn.report.json.runs import rehearsal_report
 from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.progress import chosen, lines, progress
+from sojourn.report.terminal.runs import show_begin, show_end
 from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.rehearsal import Rehearsal, Stage
-
-__all__ = ["rehearse"]
 
 _INTERRUPTED = 130
 
@@ -74,8 +74,6 @@ def rehearse(
         workload=shapes(topology),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
-    from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
     from sojourn.simulate import rehearsal  # noqa: PLC0415 - numba is optional
 
     said = f"{said}, only recommending" if passive else said

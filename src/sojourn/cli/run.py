@@ -38,8 +38,6 @@ from sojourn.simulate.workload import Workload
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.folder_address import read_folder
 
-__all__ = ["run"]
-
 # Options that only one engine has; with another engine they are an error.
 _ONLY = {"spark": option_names(SparkEngineOptions), "simulator": ("rate",)}
 

@@ -25,8 +25,6 @@ from sojourn.report.terminal.tables import show_simulated
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Dispatching
 
-__all__ = ["simulate"]
-
 _DISPATCHES = get_args(Dispatching)
 
 

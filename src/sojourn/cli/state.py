@@ -25,8 +25,6 @@ from sojourn.text import shown
 if TYPE_CHECKING:  # the store is optional
     from sojourn.spark.driver.state.key_states import KeyStates
 
-__all__ = ["state"]
-
 
 def state(
     operator: Annotated[

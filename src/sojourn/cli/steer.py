@@ -21,8 +21,6 @@ from sojourn.service.folders import find
 from sojourn.service.name_lock import INTERRUPTED
 from sojourn.text import escaped_lines
 
-__all__ = ["pause", "resume", "scale", "set_goal", "stop"]
-
 
 def scale(
     processors: Annotated[

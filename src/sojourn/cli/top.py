@@ -18,8 +18,6 @@ from sojourn.report.terminal.status import (
 from sojourn.service.control import ask
 from sojourn.service.folders import find, running
 
-__all__ = ["ps", "top"]
-
 
 def top(
     once: Annotated[bool, Option("--once", help="Print once and exit.")] = False,

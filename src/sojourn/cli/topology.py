@@ -15,8 +15,6 @@ from sojourn.report.terminal.progress import working
 from sojourn.service.state_folder import find_history
 from sojourn.topology.file import topology_text, write_topology
 
-__all__ = ["topology"]
-
 
 def topology(
     address: Annotated[

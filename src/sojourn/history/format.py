@@ -34,17 +34,6 @@ from sojourn.text import shown
 from sojourn.topology import Topology
 from sojourn.topology.file import parse_topology, topology_document
 
-__all__ = [
-    "Run",
-    "episode_of",
-    "plan_of",
-    "record_text",
-    "run_columns",
-    "run_of",
-    "sketch_bytes",
-    "sketch_of",
-]
-
 # The number of buckets, the number that are not empty, the sum, and the sum of squares.
 _HEAD = struct.Struct("<IIdd")
 # The fields of a wish that a plan lacks. The others are written only where they differ from the

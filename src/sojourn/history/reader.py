@@ -18,8 +18,6 @@ from sojourn.knowledge import Episode, Knowledge
 from sojourn.measure.observed import LEAST_SAMPLES
 from sojourn.topology import Topology
 
-__all__ = ["measured_topology", "read", "read_episodes", "read_run", "read_runs"]
-
 # Turns per query.
 _PAGE = 100
 # Raised for invalid text and bytes.

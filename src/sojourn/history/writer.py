@@ -12,8 +12,6 @@ from sojourn.history.format import Run, record_text, run_columns, sketch_bytes
 from sojourn.knowledge import Episode
 from sojourn.model.network import PERCENTILES
 
-__all__ = ["HistoryFile"]
-
 
 class HistoryFile:
     """Appends to the history at *path*: a new file, or one with earlier runs.

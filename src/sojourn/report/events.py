@@ -9,16 +9,14 @@ from sojourn.engine import KafkaAccess, health
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_event
 from sojourn.report.terminal.console import say
-from sojourn.report.terminal.history import show_totals
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.progress import Watch, lines, picture
+from sojourn.report.terminal.runs import show_totals
 from sojourn.report.text import bill_text, node_costs_text
 from sojourn.report.turns import Totals, turns
 from sojourn.service.folders import Entry
 from sojourn.service.supervisor import Supervisor
 from sojourn.text import escaped_lines, printable
-
-__all__ = ["AsJson", "ForPeople"]
 
 # The time range of live charts.
 _WINDOW_S = 600.0

@@ -7,8 +7,6 @@ from sojourn.report.panel import Panel, Series, far_apart
 from sojourn.report.series import Course, OperatorPoint
 from sojourn.report.text import duration, extent, sequence
 
-__all__ = ["allocation", "backlog", "latency", "load", "processors", "together", "total"]
-
 # Above this number of turns, points are not connected.
 _DENSE = 500
 

@@ -15,8 +15,6 @@ from sojourn.knowledge import News, measured_s
 from sojourn.report.panel import Mark
 from sojourn.report.turns import Turn
 
-__all__ = ["Course", "OperatorPoint", "Point"]
-
 # A screen shows no more.
 _MOST_POINTS = 10_000
 # Charts with more colours are hard to read.

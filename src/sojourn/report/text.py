@@ -6,17 +6,6 @@ from math import inf, isfinite
 from sojourn.knowledge import allocation_text
 from sojourn.measure.node_costs import Bill, NodeCosts
 
-__all__ = [
-    "bill_text",
-    "clock",
-    "duration",
-    "extent",
-    "node_costs_text",
-    "number",
-    "processors_text",
-    "sequence",
-]
-
 _UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
 # With more operators, only the sum of processors is shown.
 _MOST_OPERATORS = 8

@@ -15,8 +15,6 @@ from sojourn.measure.observation import Observation
 from sojourn.text import printable
 from sojourn.topology import Topology
 
-__all__ = ["Judged", "Line", "Totals", "Turn", "failed_text", "lines", "turns"]
-
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
 _MOST_REASONS = 3
 

@@ -22,15 +22,6 @@ from sojourn.errors import ApplicationStarting, BadInput, EngineError, SojournEr
 from sojourn.service.folders import TOKEN, Entry, exit_status, refuse_others
 from sojourn.service.status import Status, from_json
 
-__all__ = [
-    "REQUEST_BYTES",
-    "Server",
-    "ask",
-    "ask_status",
-    "peer_uid",
-    "stop",
-]
-
 REQUEST_BYTES, _ANSWER_BYTES = 1 << 16, 1 << 24
 """The maximum length of a line."""
 

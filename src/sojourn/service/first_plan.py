@@ -16,8 +16,6 @@ from sojourn.service.warnings import floor_warning
 from sojourn.topology import Topology
 from sojourn.topology.file import read_topology
 
-__all__ = ["Assumptions", "bounded", "first_plan", "first_topology", "guesses"]
-
 # The default of --max-processors: processors per core, and a lower bound.
 _PER_CORE, _LEAST_MOST = 16, 32
 # Assumed until the first turn of the loop has measured them.

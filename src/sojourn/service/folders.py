@@ -14,23 +14,6 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.files.durable_file import write_durably
 from sojourn.text import shown
 
-__all__ = [
-    "ENDED",
-    "ENTRY",
-    "TOKEN",
-    "Entry",
-    "cluster_folder",
-    "database_folder",
-    "exit_status",
-    "find",
-    "only",
-    "places",
-    "private_folder",
-    "refuse_others",
-    "running",
-    "state_folder",
-]
-
 ENTRY, TOKEN, ENDED = "running.json", "token", "ended.json"
 """Files beside the socket."""
 

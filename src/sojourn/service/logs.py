@@ -15,8 +15,6 @@ from sojourn.engine import NodeHealth
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.text import escaped, shown
 
-__all__ = ["LogLine", "Logs", "Tail", "log_files", "node_logs", "node_logs_hint", "time_s"]
-
 _BLOCK = 1 << 16
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?")
 

@@ -34,8 +34,6 @@ from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
-__all__ = ["Metrics", "Output", "RunSettings", "run_application"]
-
 # Turns that wait for space on a full disk; beyond that the oldest are dropped.
 _MOST_UNWRITTEN = 2000
 # The limit of the default history: more than a day of turns of 1 s, about 300 MB.

@@ -15,14 +15,6 @@ from sojourn.service.control import ask
 from sojourn.service.folders import only, running, state_folder
 from sojourn.text import shown
 
-__all__ = [
-    "LastAllocation",
-    "StateFolder",
-    "find_history",
-    "find_in_state",
-    "known_applications",
-]
-
 _MARK, _LOCK = "run.json", "lock"
 # written by the engine, which may have run without this command
 _MARK_OF_ENGINE, _LOCK_OF_ENGINE = "application.json", "engine.lock"

@@ -18,17 +18,6 @@ from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
 
-__all__ = [
-    "DecisionStatus",
-    "LatestDecisions",
-    "Measured",
-    "OperatorStatus",
-    "Status",
-    "from_json",
-    "status",
-    "to_json",
-]
-
 _MOST_DECISIONS = 10
 # The longest service time is of the last minute, so that a scrape per minute misses none.
 _LONGEST_WITHIN_S = 60.0

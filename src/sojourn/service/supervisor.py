@@ -18,8 +18,6 @@ from sojourn.service.orders import LoopSettings, MakePolicy, Orders, checked_all
 from sojourn.service.warnings import Floor, Stalls
 from sojourn.topology import Topology
 
-__all__ = ["RESUMES", "Supervisor"]
-
 RESUMES = "`sojourn resume` starts it again"
 """The hint in messages while the loop is paused."""
 

@@ -19,8 +19,6 @@ from sojourn.measure.observed import LEAST_SAMPLES
 from sojourn.model.network import hot_key
 from sojourn.topology import Topology
 
-__all__ = ["Floor", "Stalls", "floor_warning"]
-
 # Service times drift, but computing a percentile takes some milliseconds.
 _EVERY_TURNS = 10
 # Longer than the end of a batch, or the restart of a query.

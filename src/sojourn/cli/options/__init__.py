@@ -8,8 +8,6 @@ from typer import Option
 from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder
 
-__all__ = ["JsonOption", "LiveOption", "PlotOption", "StateOption", "in_state"]
-
 JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
 LiveOption = Annotated[
     bool | None, Option("--live/--no-live", help="Draw live charts (default: on a terminal).")

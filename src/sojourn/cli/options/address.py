@@ -12,15 +12,6 @@ from sojourn.errors import BadInput
 from sojourn.service.state_folder import known_applications
 from sojourn.text import shown
 
-__all__ = [
-    "AddressArgument",
-    "AnyAppOption",
-    "AppOption",
-    "RateOptions",
-    "app_hint",
-    "read_rate_options",
-]
-
 AddressArgument = Annotated[
     str,
     Argument(

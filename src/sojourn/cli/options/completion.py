@@ -17,21 +17,6 @@ from sojourn.service.logs import log_files
 from sojourn.service.state_folder import known_applications
 from sojourn.service.status import Status
 
-__all__ = [
-    "applications",
-    "applications_that_ran",
-    "completing",
-    "nodes",
-    "operators",
-    "operators_to_scale",
-    "operators_with_logs",
-    "operators_with_state",
-    "placers",
-    "policies",
-    "policy_list",
-    "topologies",
-]  # fmt: skip
-
 _FILES = (".yaml", ".yml", ".json")
 
 

@@ -11,17 +11,6 @@ from sojourn.errors import BadAllocation, BadTarget
 from sojourn.measure.duration import read_duration_s
 from sojourn.text import shown
 
-__all__ = [
-    "AllocationOption",
-    "MostOption",
-    "NodesOptions",
-    "ProcessorsOption",
-    "RequiredAllocationOption",
-    "RequiredTargetOptions",
-    "TargetOptions",
-    "read_allocation",
-]
-
 
 def _option(statistic: str, meaning: str) -> Any:  # noqa: ANN401 - what typer returns
     return Option(f"--target-{statistic}", metavar="TIME", help=f"Target for the {meaning}.")

@@ -16,8 +16,6 @@ from sojourn.spark.driver.master import LOCAL, Master, read_conf
 from sojourn.spark.driver.settings import SparkSettings, read_client_options, read_starting
 from sojourn.spark.driver.state.folder_address import read_folder
 
-__all__ = ["KafkaOptions", "SparkEngineOptions", "kafka_of"]
-
 
 def _read_clients(
     *,

@@ -19,8 +19,6 @@ from sojourn.simulate.workload import Rates
 from sojourn.topology import Arrival
 from sojourn.topology.file import read_topology
 
-__all__ = ["LoadOptions", "OfferedLoad"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedLoad:

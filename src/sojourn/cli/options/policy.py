@@ -14,14 +14,6 @@ from sojourn.decide.place import names as placer_names
 from sojourn.measure.duration import read_duration_s
 from sojourn.text import shown
 
-__all__ = [
-    "NewPlacementOption",
-    "PassiveOption",
-    "PlacementOption",
-    "PolicyOptions",
-    "read_placement",
-]
-
 PassiveOption = Annotated[bool, Option("--passive", help="Only recommend; change nothing.")]
 
 

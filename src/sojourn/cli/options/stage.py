@@ -21,15 +21,6 @@ from sojourn.topology import Topology
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.rehearsal import Stage
 
-__all__ = [
-    "EveryOption",
-    "FasterOption",
-    "ShapesOptions",
-    "StageOptions",
-    "TimesOption",
-    "TraceOption",
-]
-
 TraceOption = Annotated[
     Path,
     Option(metavar="CSV", help="The load: CSV with timestamp,rate. The last line is the end."),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # Kafka's client and the store are optional
     from sojourn.spark.driver.state.key_states import KeyState, StateSummary
     from sojourn.spark.driver.state.state_form import StateForm
 
-__all__ = ["key_json", "letter_json", "policy_json", "summary_json", "utc_text"]
-
 # The options of a policy do not depend on its target.
 _ANY = Target("mean", 1.0)
 

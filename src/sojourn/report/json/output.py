@@ -10,8 +10,6 @@ import typer
 
 from sojourn.text import escaped_json
 
-__all__ = ["nulled", "picked", "print_event", "print_json"]
-
 
 def picked(record: object, *names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names}

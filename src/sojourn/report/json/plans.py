@@ -14,14 +14,6 @@ from sojourn.report.json.output import picked
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = [
-    "calibration_report",
-    "explanation_report",
-    "plan_report",
-    "prediction_report",
-    "simulated_report",
-]
-
 _TIMES = ("mean_s", "completion_mean_s", "std_s")
 
 

@@ -8,8 +8,6 @@ from sojourn.measure.observation import Observation
 from sojourn.report.text import clock, duration
 from sojourn.report.turns import Turn, failed_text
 
-__all__ = ["Decided", "Decisions"]
-
 # Longer tables are for programs, which read `history --json`.
 _MOST_ROWS = 1000
 _MOST_OPERATORS = 8

@@ -20,13 +20,11 @@ from sojourn.report.text import clock, duration, extent, sequence
 from sojourn.report.turns import Totals, Turn, failed_text, turns
 from sojourn.text import printable
 
-__all__ = ["page", "write_page"]
-
 _ENDINGS = (".html", ".htm")
 # With more decisions, the figure has no line for each.
 _MOST_MARKS = 60
 
-Fact = tuple[str, str, str]
+_Fact = tuple[str, str, str]
 """A name, a value, and a remark."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEAD, _GAP = 1000, 64, 28, 40, 20, 12
@@ -103,8 +101,8 @@ def _plain(value: object) -> object:
 
 def _facts(
     course: Course, run: Run, totals: Totals, last: Turn, whole: Observation
-) -> list[Fact]:
-    facts: list[Fact] = []
+) -> list[_Fact]:
+    facts: list[_Fact] = []
     if targets := list(totals.judged) or [each for each in (run.target,) if each]:
         took_s = measured_s(whole, targets[-1].statistic)
         all_s = f"{duration(took_s)} over the whole run" if isfinite(took_s) else ""
@@ -124,7 +122,7 @@ def _facts(
     ]
 
 
-def _outside(totals: Totals) -> Fact:
+def _outside(totals: Totals) -> _Fact:
     measured_s = fsum(judged.measured_s for judged in totals.judged.values())
     above_s = fsum(judged.above_s for judged in totals.judged.values())
     name = "time outside the target"
@@ -133,7 +131,7 @@ def _outside(totals: Totals) -> Fact:
     return name, f"{above_s / measured_s:.1%}", f"{clock(above_s)} of {clock(measured_s)}"
 
 
-def _error(error: PredictionError | None) -> Fact:
+def _error(error: PredictionError | None) -> _Fact:
     name = "prediction error"
     if error is None:
         return name, "unknown", "nothing to compare"

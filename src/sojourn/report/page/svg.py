@@ -8,8 +8,6 @@ from math import ceil, floor, isfinite, log10
 from sojourn.report.panel import Panel, Series
 from sojourn.report.text import number
 
-__all__ = ["Drawn", "Scale", "draw", "joined", "shading", "steps", "thinned", "time_ticks"]
-
 # More points per curve are not visible on a screen, and the page would open slowly.
 _MOST_POINTS = 1000
 # The top of a linear scale, relative to the highest value.

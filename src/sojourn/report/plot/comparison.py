@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sojourn.report.comparison import Outcome, dominating
 from sojourn.report.panel import Panel, Series, far_apart
 from sojourn.report.plot.panels import colour, draw_rows, figure, save
-from sojourn.simulate.rehearsal import Stage
 
-__all__ = ["draw_comparison"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.rehearsal import Stage
 
 _FRONT, _GRID = "#9aa5b1", "#eceff3"
 
 
-def draw_comparison(stage: Stage, outcomes: Sequence[Outcome], path: Path) -> None:
+def draw_comparison(stage: "Stage", outcomes: Sequence[Outcome], path: Path) -> None:
     """Write the plot to *path*; its suffix determines the format.
 
     Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
@@ -99,7 +99,7 @@ def _name(
         named.append((x, y))
 
 
-def _panels(stage: Stage, outcomes: Sequence[Outcome]) -> list[Panel]:
+def _panels(stage: "Stage", outcomes: Sequence[Outcome]) -> list[Panel]:
     times_s, rates = zip(*stage.rates.points, strict=True)
     latency, processors = [], []
     for outcome in outcomes:

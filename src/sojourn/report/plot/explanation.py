@@ -16,8 +16,6 @@ from sojourn.topology import Topology
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = ["draw_explanation", "draw_simulated"]
-
 # Beyond this many operators a curve takes seconds, and bars are too thin to read.
 _MOST_OPERATORS = 60
 _MOST_STEPS = 25

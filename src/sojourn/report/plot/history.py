@@ -12,8 +12,6 @@ from sojourn.report.run_panels import allocation, latency, load
 from sojourn.report.series import Course
 from sojourn.report.turns import turns
 
-__all__ = ["draw_history"]
-
 
 def draw_history(
     episodes: Iterable[Episode],

@@ -11,8 +11,6 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.registry import optional
 from sojourn.report.panel import Panel, Series
 
-__all__ = ["colour", "draw_panels", "draw_rows", "figure", "save"]
-
 _COLOURS = ("#1d3557", "#e07a5f", "#81b29a", "#9aa5b1")
 _STACKED = (
     "#3d5a80", "#98c1d9", "#e9c46a", "#f4a261", "#81b29a", "#b5838d", "#6d6875", "#a3b18a",

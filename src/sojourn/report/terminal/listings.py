@@ -16,15 +16,6 @@ if TYPE_CHECKING:  # Kafka's client and the store are optional
     from sojourn.spark.driver.state.key_states import KeyState, StateSummary
     from sojourn.spark.driver.state.state_form import StateForm
 
-__all__ = [
-    "print_key",
-    "print_letter",
-    "print_letters",
-    "print_summaries",
-    "print_summary",
-    "show_policies",
-]
-
 _OF_STATES = ("operator", "key", "fields", "keys", "bytes", "reminders", "batch", "committed")
 _NUMBERS = ("keys", "bytes", "reminders", "batch")
 

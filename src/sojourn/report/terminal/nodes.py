@@ -11,8 +11,6 @@ from sojourn.engine import NodeHealth
 from sojourn.report.terminal.console import FittedTable, table
 from sojourn.report.text import duration, number
 
-__all__ = ["nodes_view", "traffic_view"]
-
 # The name of the machine that runs the hosts, and so has the queues.
 _DRIVER = "driver"
 

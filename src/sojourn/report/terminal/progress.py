@@ -17,8 +17,6 @@ from sojourn.report.terminal.live import View, change_text
 from sojourn.report.text import clock
 from sojourn.report.turns import Turn
 
-__all__ = ["Watch", "chosen", "lines", "loading_simulator", "picture", "progress", "working"]
-
 # A line shown sooner would flicker during short commands.
 _SOON_S, _EVERY_S = 1.0, 0.5
 

@@ -40,10 +40,6 @@ from sojourn.service.folders import Entry
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 from sojourn.text import escaped
 
-__all__ = [
-    "application_json", "applications_view", "cluster_view", "status_view", "watch_status",
-]  # fmt: skip
-
 _EVERY_S = 1.0
 _MOST_DECISIONS = 6
 # The fraction of one processor's time from which a key is shown, and shown in yellow.

@@ -22,8 +22,6 @@ from sojourn.topology import Topology
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = ["show_explanation", "show_plan", "show_prediction", "show_simulated"]
-
 
 def show_prediction(prediction: Prediction) -> None:
     title = f"{prediction.name} · {prediction.model}"

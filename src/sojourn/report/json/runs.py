@@ -1,15 +1,17 @@
-"""The JSON of `sojourn history`: all turns and totals, without the distributions."""
+"""The JSON of `sojourn history`, `rehearse` and `compare`: turns, totals and scores."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sojourn.history import Run
-from sojourn.knowledge import PredictionError
+from sojourn.knowledge import Episode, PredictionError
 from sojourn.model.network import PERCENTILES
-from sojourn.report.json.output import picked
-from sojourn.report.turns import Totals, Turn
+from sojourn.report.comparison import Outcome, dominating
+from sojourn.report.json.output import nulled, picked
+from sojourn.report.turns import Totals, Turn, turns
 
-__all__ = ["history_report"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.rehearsal import Rehearsal, Stage
 
 _OF_OPERATORS = (
     "wanted", "running", "backlog", "arrivals_per_s", "arrival_scv", "served_per_s",
@@ -77,4 +79,59 @@ def _turn(turn: Turn) -> dict[str, Any]:
         },
         "done": turn.done,
         **picked(turn.episode, "cost", "failure", "target"),
+    }
+
+
+_ESTIMATED = ("outside", "processor_hours", "changes", "worst_s", "unfinished")
+
+
+def rehearsal_report(
+    stage: "Stage",
+    run: Run,
+    seed: int,
+    episodes: Sequence[Episode],
+    rehearsal: "Rehearsal | None",
+) -> dict[str, Any]:
+    """Return the score of a rehearsal and its history; the score is null if interrupted."""
+    totals = Totals(run.topology, run.target)
+    passing = totals.counting(turns(episodes, stage.target.statistic))
+    report = history_report(1, run, passing, totals)
+    for of_a_file in ("run", "started_at"):
+        del report[of_a_file]
+    return {
+        "name": report.pop("name"),
+        "seed": seed,
+        **picked(stage, "lasts_s", "window_s", "pause_s"),
+        "score": rehearsal and rehearsal.score,
+        "windows_s": [] if rehearsal is None else rehearsal.windows_s.tolist(),
+        **report,
+    }
+
+
+def compare_report(stage: "Stage", outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the front, and the results of each policy; null is unknown."""
+    return {
+        "name": stage.topology.name,
+        "target": stage.target,
+        "processors": stage.most,
+        **picked(stage, "lasts_s", "every_s", "window_s", "pause_s"),
+        "note": stage.unmet,
+        "front": [each.policy for each in outcomes if not dominating(each, outcomes)],
+        "policies": {each.policy: _policy(each, outcomes) for each in outcomes},
+    }
+
+
+def _policy(outcome: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    estimates = {field: outcome.estimate(field) for field in _ESTIMATED}
+    return {
+        "allocation": outcome.start.allocation,
+        "starts_for_per_s": outcome.starts_for,
+        **{
+            name: {"mean": e.value, "half_width": e.half_width} for name, e in estimates.items()
+        },
+        "dominated_by": dominating(outcome, outcomes),
+        "seeds": [
+            {**nulled(score), "windows_s": windows_s.tolist()}
+            for score, windows_s in zip(outcome.scores, outcome.windows_s, strict=True)
+        ],
     }
