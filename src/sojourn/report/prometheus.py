@@ -11,11 +11,10 @@ from prometheus_client.registry import Collector
 
 from sojourn.engine import NodeHealth
 from sojourn.errors import EngineError
+from sojourn.report.terminal.nodes import traffic
 from sojourn.service.status import Status
 
 _HOST = "127.0.0.1"
-# The label of the machine that runs the hosts, and so has the queues.
-_DRIVER = "driver"
 _TOTAL = "_total"
 
 _OF_OPERATORS = (
@@ -179,12 +178,7 @@ def _of_nodes(
         "Bytes of records to the node and of results back, since it has connected.",
         [
             ({**app, "from": sender, "to": receiver, "stream": stream}, size_bytes)
-            for _, node in each
-            for sender, receiver, by_stream in (
-                (_DRIVER, node.name, node.received_bytes),
-                (node.name, _DRIVER, node.sent_bytes),
-            )
-            for stream, size_bytes in by_stream.items()
+            for sender, receiver, stream, size_bytes in traffic(nodes)
         ],
     )
 

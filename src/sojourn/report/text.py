@@ -86,13 +86,8 @@ def node_costs_text(costs: NodeCosts) -> str:
     >>> node_costs_text(NodeCosts(removing_s=1.1))
     'removing a node takes 1.1 s'
     """
-    known = [
-        (verb, took_s)
-        for verb, took_s in (("adding", costs.adding_s), ("removing", costs.removing_s))
-        if took_s is not None
-    ]
-    if not known:
-        return ""
-    (verb, took_s), *others = known
-    more = "".join(f", {other} one {duration(other_s)}" for other, other_s in others)
-    return f"{verb} a node takes {duration(took_s)}{more}"
+    told: list[str] = []
+    for verb, took_s in (("adding", costs.adding_s), ("removing", costs.removing_s)):
+        if took_s is not None:
+            told.append(f"{verb} {'one' if told else 'a node takes'} {duration(took_s)}")
+    return ", ".join(told)

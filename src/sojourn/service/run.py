@@ -22,7 +22,7 @@ from sojourn.engine import (
 from sojourn.errors import ApplicationStarting, DiskFull, EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.service.control import Server
+from sojourn.service.control import serving
 from sojourn.service.first_plan import first_plan
 from sojourn.service.folders import Entry
 from sojourn.service.interrupts import Interrupts
@@ -138,7 +138,7 @@ def run_application(settings: RunSettings, output: Output) -> int:
             answers.stop = interrupts.send
             # until the application is ready, requests are answered with its stage
             listening = opened.enter_context(ExitStack())
-            listening.enter_context(Server(claim.socket, claim.token, answers))
+            listening.enter_context(serving(claim.socket, claim.token, answers))
             # an unavailable port or file must fail before the engine starts
             if settings.metrics is not None:
                 opened.enter_context(settings.metrics(answers.status))

@@ -1,7 +1,7 @@
 """The page of a run: one HTML file, with a figure of panels and tooltips."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum, isfinite
 from pathlib import Path
 
@@ -138,27 +138,8 @@ def _error(error: PredictionError | None) -> _Fact:
     return name, f"{error.spread:.1%}", f"mean {error.mean:+.1%}, {error.number} times"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Picture:
-    """The figure, as the template draws it; positions are in pixels."""
-
-    width: int
-    left: int
-    right: int
-    top: int
-    head: int
-    bottom: float
-    across: Scale
-    """The time axis."""
-    unusable: str
-    """The path of shaded intervals."""
-    panels: Sequence[Drawn]
-    columns: Sequence[tuple[float, float, str]]
-    """Position, width and text of each tooltip."""
-
-
-def _picture(course: Course) -> _Picture:
-    """Return the figure of *course*, which must have at least one point."""
+def _picture(course: Course) -> dict[str, object]:
+    """Return what the template draws of *course*, which must have a point, in pixels."""
     operators, edges = course.operators(), course.edges
     across = Scale.across(edges[0], edges[-1], _LEFT, _WIDTH - _RIGHT)
     whole = together(operators.values())
@@ -174,18 +155,18 @@ def _picture(course: Course) -> _Picture:
         height = _PIXELS * panel.height
         drawn.append(draw(panel, across, top=top, height=height))
         top += _HEAD + height + _GAP
-    return _Picture(
-        width=_WIDTH,
-        left=_LEFT,
-        right=_WIDTH - _RIGHT,
-        top=_TOP,
-        head=_HEAD,
-        bottom=top,
-        across=across,
-        unusable=shading(panels[0], across, _TOP, top),
-        panels=list(_keyed(drawn)),
-        columns=list(_columns(across, list(course.points), operators)),
-    )
+    return {
+        "width": _WIDTH,
+        "left": _LEFT,
+        "right": _WIDTH - _RIGHT,
+        "top": _TOP,
+        "head": _HEAD,
+        "bottom": top,
+        "across": across,
+        "unusable": shading(panels[0], across, _TOP, top),
+        "panels": list(_keyed(drawn)),
+        "columns": list(_columns(across, list(course.points), operators)),
+    }
 
 
 def _keyed(panels: Sequence[Drawn]) -> Iterator[Drawn]:

@@ -19,10 +19,6 @@ _FRONT, _GRID = "#9aa5b1", "#eceff3"
 
 
 def draw_comparison(stage: "Stage", outcomes: Sequence[Outcome], path: Path) -> None:
-    """Write the plot to *path*; its suffix determines the format.
-
-    Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
-    """
     picture = figure(14, 6.6)
     left, right = picture.subfigures(1, 2, width_ratios=(5, 7))
     colours = {outcome.policy: colour(n) for n, outcome in enumerate(outcomes)}

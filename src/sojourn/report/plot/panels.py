@@ -68,10 +68,7 @@ def colour(number: int) -> str:
 
 
 def draw_panels(panels: Sequence[Panel], path: Path) -> None:
-    """Write *panels* side by side to *path*; its suffix determines the format.
-
-    Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
-    """
+    """Write *panels* side by side to *path*."""
     picture = figure(6.5 * len(panels), 4.2)
     row = picture.subplots(1, len(panels), squeeze=False)[0]
     for axes, panel in zip(row, panels, strict=True):
