@@ -11,16 +11,14 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from sojourn.cli.broker import broker
-from sojourn.cli.calibrate import calibrate
-from sojourn.cli.compare import compare
 from sojourn.cli.dead_letters import dead_letters, retry
 from sojourn.cli.feed import feed
 from sojourn.cli.history import history
 from sojourn.cli.logs import logs
 from sojourn.cli.options.group import expanded
-from sojourn.cli.plan import explain, plan, predict
+from sojourn.cli.plan import calibrate, explain, plan, predict
 from sojourn.cli.policies import policies
-from sojourn.cli.rehearse import rehearse
+from sojourn.cli.rehearse import compare, rehearse
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.state import state

@@ -1,10 +1,11 @@
-"""`sojourn plan`, `predict` and `explain`: allocations, their latency and the reasons."""
+"""`sojourn plan`, `predict`, `explain` and `calibrate`: allocations and their latency."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from sojourn.app.address import (
     import_from_here,
@@ -29,14 +30,20 @@ from sojourn.decide import explain as explanations
 from sojourn.decide.minimise import solve
 from sojourn.errors import BadFile, BadInput
 from sojourn.model import network
-from sojourn.model.calibration import Calibration
+from sojourn.model.calibration import FORMS, Calibration, Pair, fit
 from sojourn.model.station import names, station
 from sojourn.registry import optional
 from sojourn.report.json.output import print_json
-from sojourn.report.json.plans import explanation_report, plan_report, prediction_report
+from sojourn.report.json.plans import (
+    calibration_report,
+    explanation_report,
+    plan_report,
+    prediction_report,
+)
 from sojourn.report.plot.explanation import draw_explanation
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_explanation, show_plan, show_prediction
+from sojourn.text import shown
 
 
 def _read_model(
@@ -195,3 +202,51 @@ def _plans_of_spark(address: str) -> dict[str, str]:
         with optional("plans of Spark need", "spark"):
             from sojourn.spark.driver.query_plans import query_plans  # noqa: PLC0415 - optional
         return query_plans(load_here(address), address)
+
+
+def calibrate(
+    pairs: Annotated[
+        Path,
+        Argument(
+            metavar="CSV", help="Columns estimate_s, measured_s, and hops for --form per_hop."
+        ),
+    ],
+    form: Annotated[
+        str, Option(help=f"Form of the correction: {', '.join(FORMS)}.")
+    ] = "factor",
+    degree: Annotated[int, Option(help="Degree, for --form polynomial.")] = 2,
+) -> None:
+    """Fit a calibration to pairs of predicted and measured mean latency; print it as JSON.
+
+    Example: sojourn calibrate measured.csv --form factor > calibration.json
+    """
+    print_json(calibration_report(fit(_read_pairs(pairs), form=form, degree=degree)))
+
+
+def _read_pairs(path: Path) -> list[Pair]:
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except OSError as error:
+        raise BadFile(
+            str(path), f"cannot be read: {error.strerror}", "check the path"
+        ) from error
+    except (ValueError, csv.Error) as error:
+        raise BadFile(str(path), f"is not CSV: {error}", "save it as UTF-8 CSV") from error
+    return [_pair(path, number, row) for number, row in enumerate(rows, start=2)]
+
+
+def _pair(path: Path, line: int, row: dict[str, str | None]) -> Pair:
+    numbers = {}
+    for column in ("estimate_s", "measured_s", "hops"):
+        text = row.get(column)
+        if text is None and column == "hops":
+            text = "1"
+        try:
+            numbers[column] = float(text or "")
+        except ValueError as error:
+            raise BadInput(
+                f"{path}:{line}: {column} is {shown(text)}, not a number; the file needs the "
+                "columns estimate_s and measured_s, and hops for --form per_hop"
+            ) from error
+    return Pair(**numbers)

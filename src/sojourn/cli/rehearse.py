@@ -1,4 +1,4 @@
-"""`sojourn rehearse`: the loop on a changing load, on the simulator."""
+"""`sojourn rehearse` and `compare`: the loop on a changing load, on the simulator."""
 
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
@@ -6,23 +6,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from typer import Option
 
+from sojourn.act.choice import read_choices
+from sojourn.act.policy import names
 from sojourn.act.policy.drs.quiet_hours import read_time_of_day_s
-from sojourn.app.address import topology_at
+from sojourn.app.address import import_from_here, topology_at
 from sojourn.cli.options import JsonOption, LiveOption, PlotOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
+from sojourn.cli.options.completion import policy_list
 from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode
+from sojourn.report.comparison import outcomes
 from sojourn.report.json.output import print_json
-from sojourn.report.json.runs import rehearsal_report
+from sojourn.report.json.runs import compare_report, rehearsal_report
+from sojourn.report.plot.comparison import draw_comparison
 from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.progress import chosen, lines, progress
-from sojourn.report.terminal.runs import show_begin, show_end
+from sojourn.report.terminal.progress import lines, picture, progress
+from sojourn.report.terminal.runs import show_begin, show_comparison, show_end
 from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
@@ -78,13 +84,12 @@ def rehearse(
 
     said = f"{said}, only recommending" if passive else said
     run = stage.begun(said, datetime.now(UTC))
-    watch = chosen(
-        View(topology, target, stage.lasts_s),
-        live=live,
-        as_json=json,
-        speed=speed,
-        instead=progress(f"rehearsing {topology.name}", stage.lasts_s) if json else lines(),
-    )
+    by_itself = Console().is_terminal and not json
+    if by_itself if live is None else live:
+        view = View(topology, target, stage.lasts_s)
+        watch = picture(view, speed, Console(stderr=json))  # standard output is for the JSON
+    else:
+        watch = progress(f"rehearsing {topology.name}", stage.lasts_s) if json else lines()
     episodes: list[Episode] = []
     done: Rehearsal | None = None
     showing = False
@@ -124,3 +129,65 @@ def rehearse(
         show_end(stage, run, episodes, done)
     if done is None:
         raise typer.Exit(_INTERRUPTED)
+
+
+def compare(
+    address: AddressArgument,
+    trace: TraceOption,
+    *,
+    rates: RateOptions,
+    policies: Annotated[
+        str | None,
+        Option(
+            metavar="NAME,…",
+            help=f"Policies to compare: {', '.join(names())} (default: all). With options: "
+            "drs,threshold:utilisation=0.6.",
+            autocompletion=policy_list,
+        ),
+    ] = None,
+    target: RequiredTargetOptions,
+    processors: MostOption = None,
+    make_stage: StageOptions,
+    seeds: Annotated[int, Option(min=1, help="Runs of each policy, with seeds 1 to N.")] = 3,
+    shapes: ShapesOptions,
+    plot: Annotated[
+        Path | None,
+        Option(metavar="OUT.png", help="Plot the trade-off, and the run with seed 1."),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Write the roots of each run to DIR/POLICY-SEED.parquet."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare policies on the same load: time outside the target against processors.
+
+    Each policy starts with the fewest processors that meet the target at the first rate;
+    static starts with those for the highest rate.
+
+    Example: sojourn compare examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
+    """
+    from rich.progress import Progress  # noqa: PLC0415 - slow to import
+
+    topology = topology_at(address, rates, in_proportion=True)
+    stage: Stage = make_stage(
+        topology, trace, target=target, most=processors, workload=shapes(topology)
+    )
+    choices = read_choices(policies)
+    for choice in choices.values():
+        import_from_here(choice.name)
+    chosen = {name: choice.made(target, processors)[0] for name, choice in choices.items()}
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)
+
+        def turn(name: str, seed: int, episode: Episode) -> None:
+            lasted_s = episode.observation.lasted_s
+            bar.update(task, advance=lasted_s, description=f"{name}, seed {seed}")
+
+        made = outcomes(stage, chosen, seeds, export=export, turn=turn)
+    if plot is not None:
+        draw_comparison(stage, made, plot)
+    if json:
+        print_json(compare_report(stage, made))
+    else:
+        show_comparison(stage, made)

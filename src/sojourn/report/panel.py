@@ -33,8 +33,6 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A vertical line at *x*, with a label."""
-
     x: float
     text: str = ""
 

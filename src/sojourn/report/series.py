@@ -162,14 +162,12 @@ class Course:
             for name, operator in each.operators.items():
                 known = _most(operator.given, operator.running)
                 most[name] = _most(most.get(name, 0.0), known)
-        large = set(most)
-        if len(most) > _MOST_OPERATORS:
-            large = set(sorted(most, key=lambda name: -most[name])[: _MOST_OPERATORS - 1])
-        rest = [name for name in most if name not in large]
+        by_size = sorted(most, key=lambda name: -most[name])
+        rest = by_size[_MOST_OPERATORS - 1 :] if len(most) > _MOST_OPERATORS else []
         curves = {
             name: [each.operators.get(name, _NOTHING) for each in self.points]
             for name in most
-            if name in large
+            if name not in rest
         }
         if rest:
             curves[f"{len(rest)} others"] = [

@@ -18,8 +18,6 @@ _OURS = {
 
 
 class Launch(Protocol):
-    """Creates the engine of an application."""
-
     def __call__(
         self, app: App, address: str, settings: object, state: Path, progress: Progress
     ) -> Engine:

@@ -99,7 +99,6 @@ class Entry:
     logs: str
 
     def write(self, folder: Path) -> None:
-        """Write it atomically to *folder*."""
         write_durably(folder / ENTRY, json.dumps(asdict(self)).encode())
 
     @classmethod

@@ -9,7 +9,6 @@ import typer
 
 from sojourn.act.policy import names as policy_names
 from sojourn.cli.options import in_state
-from sojourn.decide.place import names as placer_names
 from sojourn.errors import SojournError
 from sojourn.service.control import ask_status
 from sojourn.service.folders import find, running
@@ -35,7 +34,6 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
 applications = completing(running)
 applications_that_ran = completing(known_applications)
 policies = completing(policy_names)
-placers = completing(placer_names)
 
 
 def operators(ctx: typer.Context, incomplete: str) -> list[str]:

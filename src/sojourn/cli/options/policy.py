@@ -7,7 +7,7 @@ from typer import Option
 from sojourn.act.choice import PolicyChoice, Setting, read_setting
 from sojourn.act.policy import DEFAULT, names
 from sojourn.app.address import import_from_here
-from sojourn.cli.options.completion import placers, policies
+from sojourn.cli.options.completion import completing, policies
 from sojourn.cli.options.group import Group
 from sojourn.decide.place import Placer, placer
 from sojourn.decide.place import names as placer_names
@@ -72,7 +72,7 @@ _PLACEMENT = Option(
     metavar="NAME",
     help=f"Placement of processors on nodes: {', '.join(placer_names())}, or your own: "
     "package.module:name.",
-    autocompletion=placers,
+    autocompletion=completing(placer_names),
 )
 PlacementOption = Annotated[str, _PLACEMENT]
 NewPlacementOption = Annotated[str | None, _PLACEMENT]

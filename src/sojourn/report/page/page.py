@@ -53,7 +53,6 @@ def write_page(episodes: Iterable[Episode], run: Run, path: Path, *, number: int
 
 
 def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
-    """Return the HTML page of *run*: summary, charts and decisions."""
     totals, course = Totals(run.topology, run.target), Course(run.target)
     decisions, last = Decisions(), None
     completions, sums = Sketch.empty(), Sketch.empty()

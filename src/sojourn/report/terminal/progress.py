@@ -94,20 +94,6 @@ def lines() -> Iterator[Callable[[Episode], None]]:
     yield show
 
 
-def chosen(
-    view: View, *, live: bool | None, as_json: bool, speed: float, instead: Watch
-) -> Watch:
-    """Return live charts if *live*, otherwise *instead*.
-
-    If *live* is None, charts are chosen on a terminal, unless the output is JSON. With JSON,
-    charts are drawn on standard error.
-    """
-    by_itself = Console().is_terminal and not as_json
-    if by_itself if live is None else live:
-        return picture(view, speed, Console(stderr=as_json))
-    return instead
-
-
 @contextmanager
 def picture(view: View, speed: float, console: Console) -> Iterator[Callable[[Episode], None]]:
     """Draw the view, at no more than *speed* simulated seconds per second; 0 is no limit."""
