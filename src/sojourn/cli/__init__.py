@@ -17,8 +17,7 @@ from sojourn.cli.history import history
 from sojourn.cli.logs import logs
 from sojourn.cli.options.group import expanded
 from sojourn.cli.plan import calibrate, explain, plan, predict
-from sojourn.cli.policies import policies
-from sojourn.cli.rehearse import compare, rehearse
+from sojourn.cli.rehearse import compare, policies, rehearse
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.state import state

@@ -1,4 +1,4 @@
-"""`sojourn rehearse` and `compare`: the loop on a changing load, on the simulator."""
+"""`sojourn rehearse`, `compare` and `policies`: policies of the loop, on the simulator."""
 
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from typer import Option
+from typer import Argument, Option
 
 from sojourn.act.choice import read_choices
 from sojourn.act.policy import names
@@ -15,6 +15,7 @@ from sojourn.act.policy.drs.quiet_hours import read_time_of_day_s
 from sojourn.app.address import import_from_here, topology_at
 from sojourn.cli.options import JsonOption, LiveOption, PlotOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
+from sojourn.cli.options.completion import policies as known_policies
 from sojourn.cli.options.completion import policy_list
 from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
@@ -22,10 +23,12 @@ from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode
 from sojourn.report.comparison import outcomes
+from sojourn.report.json.listings import policy_json
 from sojourn.report.json.output import print_json
 from sojourn.report.json.runs import compare_report, rehearsal_report
 from sojourn.report.plot.comparison import draw_comparison
 from sojourn.report.plot.history import draw_history
+from sojourn.report.terminal.listings import show_policies
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.progress import lines, picture, progress
 from sojourn.report.terminal.runs import show_begin, show_comparison, show_end
@@ -191,3 +194,27 @@ def compare(
         print_json(compare_report(stage, made))
     else:
         show_comparison(stage, made)
+
+
+def policies(
+    name: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="NAME …",
+            help="Policies (default: all built-in ones). Your own: package.module:name.",
+            autocompletion=known_policies,
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the policies and their options, for `--set` of `run` and `rehearse`.
+
+    Example: sojourn policies drs
+    """
+    for each in name or ():
+        import_from_here(each)
+    described = [policy_json(each) for each in name or names()]
+    if json:
+        print_json({"policies": described})
+    else:
+        show_policies(described)

@@ -192,7 +192,8 @@ def _engine_settings(
     if engine == "spark":
         return replace(spark, load=load.by_source(what.app, address))
     if engine == "simulator":
-        return SimulatorSettings(workload=Workload(rates=load.among(what.topology.arrivals)))
+        rates = {} if load.trace is None else load.trace.among(what.topology.arrivals)
+        return SimulatorSettings(workload=Workload(rates=rates))
     if load.trace is not None:
         raise BadInput(
             f"--trace needs the engine spark or simulator, not {engine}; leave it out"

@@ -167,13 +167,12 @@ class AsJson:
         )
 
     def end(self, supervisor: Supervisor) -> None:
-        allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
         print_event(
             "end",
             {
                 "turns": self._turns,
-                "changes": changes,
-                "allocation": allocation,
+                "changes": supervisor.changes,
+                "allocation": dict(supervisor.engine.plan.allocation),
                 "node_costs": health(supervisor.engine).node_costs,
                 "bill": supervisor.bill,
             },

@@ -43,10 +43,6 @@ Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextMana
 """Serves the status that the given function returns, while it is entered."""
 
 
-class _Stop(Protocol):
-    def __call__(self, *, now: bool) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
     """The settings of a run, checked before anything starts."""
@@ -56,7 +52,6 @@ class RunSettings:
     """`package.module:name` of the application, or the path of a topology file."""
     topology: Topology
     engine: str
-    """The name of the engine."""
     launch: Callable[[Path, Progress], Engine]
     """Creates the engine, given its state folder and a callback for progress."""
     make: MakePolicy
@@ -65,7 +60,6 @@ class RunSettings:
     until_s: float
     """When the run ends, by the engine's clock."""
     state: Path
-    """The state folder."""
     start: Mapping[str, int] = field(default_factory=dict)
     """Initial processors; other operators start with those of the last run."""
     fresh: bool = False
@@ -135,7 +129,7 @@ def run_application(settings: RunSettings, output: Output) -> int:
             Interrupts() as interrupts,
             ExitStack() as opened,
         ):
-            answers.stop = interrupts.send
+            answers.interrupts = interrupts
             # until the application is ready, requests are answered with its stage
             listening = opened.enter_context(ExitStack())
             listening.enter_context(serving(claim.socket, claim.token, answers))
@@ -200,7 +194,7 @@ class _Answers:
         self._stage = "its engine starts"
         self.decisions = LatestDecisions()
         self.supervisor: Supervisor | None = None
-        self.stop: _Stop
+        self.interrupts: Interrupts
 
     def progress(self, text: str) -> None:
         self._stage = text
@@ -214,7 +208,7 @@ class _Answers:
         if request.get("ask") == "stop":
             if self.supervisor is not None and self.supervisor.mode.name != "ending":
                 self._stage = "the loop ends after the current turn"
-            self.stop(now=request.get("now") is True)
+            self.interrupts.send(now=request.get("now") is True)
             return {"stage": self._stage}
         if self.supervisor is None:
             raise ApplicationStarting(self._stage)

@@ -1,8 +1,4 @@
-"""What the loop warns of: a target that cannot be met, and stalled operators.
-
-A target cannot be met if it is below the floor, the latency without waiting for processors. An
-operator is stalled if it is idle although records wait for it.
-"""
+"""What the loop warns of: a target that no allocation meets, and stalled operators."""
 
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -56,9 +52,10 @@ def floor_warning(
 
 
 class Floor:
-    """Compares the target with the service times measured so far; *warning* is the result.
+    """Compares the target with the floor of latency, of the service times measured so far.
 
-    `saw` and `judge` return whether the warning is new: each target is warned of once.
+    *warning* is the result. `saw` and `judge` return whether it is new: each target is warned
+    of once.
     """
 
     def __init__(self) -> None:
@@ -92,7 +89,7 @@ class Floor:
 
 
 class Stalls:
-    """The operators that are stalled, and since when; *midnight_s* as in `Knowledge`."""
+    """Operators that are idle although records wait; *midnight_s* is as in `Knowledge`."""
 
     def __init__(self, midnight_s: float = 0.0) -> None:
         self._midnight_s = midnight_s

@@ -1,8 +1,8 @@
 """The FILE or APP argument of commands, `--rate`, and `--app`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -61,23 +61,18 @@ def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:
     return rates
 
 
-AppOption = Annotated[
-    str | None,
-    Option(
-        "--app",
-        metavar="NAME",
-        help="Application name; needed only if several run.",
-        autocompletion=applications,
-    ),
-]
+def _app(meaning: str, names: Callable[[str], list[str]]) -> Any:  # noqa: ANN401 - what typer returns
+    return Option("--app", metavar="NAME", help=meaning, autocompletion=names)
 
+
+AppOption = Annotated[
+    str | None, _app("Application name; needed only if several run.", applications)
+]
 AnyAppOption = Annotated[
     str | None,
-    Option(
-        "--app",
-        metavar="NAME",
-        help="Application name, running or not (default: the one that runs, or ran last).",
-        autocompletion=applications_that_ran,
+    _app(
+        "Application name, running or not (default: the one that runs, or ran last).",
+        applications_that_ran,
     ),
 ]
 

@@ -68,12 +68,9 @@ def plan_report(
 
 
 def explanation_report(
-    explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
+    explanation: Explanation, parts: Iterable[Part], plans: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the JSON of `sojourn explain`; times of what cannot keep up are null.
-
-    *plans* are Spark's query plans, if they were requested.
-    """
+    """Return the JSON of `sojourn explain`; times of what cannot keep up are null."""
     report = prediction_report(explanation.prediction)
     for name, operator in explanation.operators.items():
         report["operators"][name] |= picked(

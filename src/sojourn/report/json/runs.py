@@ -17,7 +17,6 @@ _OF_OPERATORS = (
     "wanted", "running", "backlog", "arrivals_per_s", "arrival_scv", "served_per_s",
     "service_s", "service_scv", "samples", "wait_s", "sojourn_s", "utilisation",
 )  # fmt: skip
-_OF_TOTALS = ("turns", "unusable", "lasted_s", "changes", "done", "pause_s", "replayed")
 
 
 def history_report(
@@ -38,7 +37,8 @@ def history_report(
 
 def _summary(totals: Totals) -> dict[str, Any]:
     return {
-        **picked(totals, *_OF_TOTALS),
+        **picked(totals, "turns", "unusable", "lasted_s", "changes", "done"),
+        **picked(totals, "pause_s", "replayed"),
         "measured": sum(judged.measured for judged in totals.judged.values()),
         "above_target": sum(judged.above for judged in totals.judged.values()),
         "targets": [

@@ -151,13 +151,10 @@ def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
 def status_view(status: Status, pid: int) -> RenderableType:
     """Return the view of `top`; *pid* is the process of the application."""
     head = f"{status.name} · pid {pid} · {clock(status.at_s)} · {status.processors} processors"
+    waits_for = status.health.waits_for
     lines: list[RenderableType] = [
         paragraph(head, "bold"),
-        *(
-            [paragraph(_runs(waits_for), "yellow")]
-            if (waits_for := status.health.waits_for)
-            else []
-        ),
+        *([paragraph(_runs(waits_for), "yellow")] if waits_for else []),
         paragraph(f"{status.policy}; {_loop(status)}"),
         _latency(status),
         Text(),

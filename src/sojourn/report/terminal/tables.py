@@ -79,12 +79,9 @@ def show_plan(plan: Solution, prediction: Prediction, target: Target | None) -> 
 
 
 def show_explanation(
-    explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
+    explanation: Explanation, parts: Iterable[Part], plans: Mapping[str, str]
 ) -> None:
-    """Print why each operator has its number of processors, and the alternatives.
-
-    *plans* are Spark's query plans, if they were requested.
-    """
+    """Print why each operator has its number of processors, and the alternatives."""
     show_prediction(explanation.prediction)
     changes = (
         (
@@ -111,7 +108,7 @@ def show_explanation(
         within = f" (with {', '.join(part.projections)})" if part.projections else ""
         named = f"{', '.join(part.operators)}{within}"
         say(f"part        {named}: reads {read}, writes {written}")
-    for query, plan in (plans or {}).items():
+    for query, plan in plans.items():
         say(f"\nquery {query}\n{plan}")
 
 
@@ -132,10 +129,8 @@ def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:
 def _show_operators(
     title: str, operators: Mapping[str, OperatorFigures], mean_s: float
 ) -> None:
-    rows = []
-    for name, operator in operators.items():
-        time_s = operator.visits * operator.sojourn_s
-        row = (
+    rows = [
+        (
             name,
             str(operator.processors),
             f"{operator.arrivals_per_s:.4g}",
@@ -143,9 +138,10 @@ def _show_operators(
             f"{operator.utilisation:.1%}",
             duration(operator.wait_s),
             duration(operator.sojourn_s),
-            f"{time_s / mean_s if mean_s > 0 else 0:.1%}",
+            f"{operator.visits * operator.sojourn_s / mean_s if mean_s > 0 else 0:.1%}",
         )
-        rows.append(row)
+        for name, operator in operators.items()
+    ]
     heads = ("processors", "per s", "visits", "busy", "wait", "sojourn", "share")
     _show_table(title, ["operator"], heads, rows)
 
