@@ -1,4 +1,4 @@
-"""Serialises turns of the loop and plans, without loss.
+"""Serialises runs, turns of the loop and plans, without loss.
 
 The text is strict JSON, which SQLite and other programs can read. JSON has no NaN and no
 infinity: they are written as `{"float": "nan"}`. Invalid input raises ValueError, TypeError,

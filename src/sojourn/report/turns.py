@@ -1,4 +1,4 @@
-"""Turns of the loop for users: paired with their predictions, and folded into lines."""
+"""Turns of the loop: paired with their predictions, folded into lines, and counted."""
 
 import re
 from collections import Counter
@@ -17,6 +17,8 @@ from sojourn.topology import Topology
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
 _MOST_REASONS = 3
+# Kinds of turns that are neither changes nor recommendations.
+_NONE = ("hold", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +169,6 @@ def failed_text(episode: Episode) -> str:
         return ""
     who = "; the engine" if episode.decision.kind != "hold" else ""
     return f"{who}: {episode.failure}"
-
-
-# Kinds of turns that are neither changes nor recommendations.
-_NONE = ("hold", "note")
 
 
 @dataclass(slots=True)

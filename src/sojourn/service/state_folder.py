@@ -152,9 +152,6 @@ def _last_used_s(folder: Path) -> float:
     return max(path.stat().st_mtime for path in folder.iterdir())
 
 
-_FILE = "allocation.json"
-
-
 class LastAllocation:
     """The last allocation of the application with the state folder *state*.
 
@@ -162,7 +159,7 @@ class LastAllocation:
     """
 
     def __init__(self, state: Path) -> None:
-        self._file = state / _FILE
+        self._file = state / "allocation.json"
         self._saved: Mapping[str, int] | None = None
         self.failure = ""
 

@@ -1,4 +1,4 @@
-"""The progress line of a command that takes longer than a second."""
+"""Output while a command works: a line of progress, one per change, or live charts."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +19,11 @@ from sojourn.report.turns import Turn
 
 # A line shown sooner would flicker during short commands.
 _SOON_S, _EVERY_S = 1.0, 0.5
+# The minimum time between two refreshes: drawing may take longer than a turn.
+_BETWEEN_S = 0.08
+
+Watch = AbstractContextManager[Callable[[Episode], None]]
+"""A context manager that yields a function to call with each turn."""
 
 
 @contextmanager
@@ -65,13 +70,6 @@ def loading_simulator() -> Iterator[None]:
     needs = optional("the simulator needs", "simulate", BadInput)
     with needs, working("loading the simulator"):
         yield
-
-
-# The minimum time between two refreshes: drawing may take longer than a turn.
-_BETWEEN_S = 0.08
-
-Watch = AbstractContextManager[Callable[[Episode], None]]
-"""A context manager that yields a function to call with each turn."""
 
 
 @contextmanager
