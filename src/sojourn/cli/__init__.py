@@ -24,14 +24,11 @@ from sojourn.cli.rehearse import rehearse
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.state import state
-from sojourn.cli.steer import pause, resume, scale, set_goal
-from sojourn.cli.stop import stop
+from sojourn.cli.steer import pause, resume, scale, set_goal, stop
 from sojourn.cli.top import ps, top
 from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError
 from sojourn.text import escaped_lines
-
-__all__ = ["app", "main"]
 
 BAD_INPUT, CANNOT_BE_DONE = 2, 3
 
@@ -40,7 +37,6 @@ class _Group(TyperGroup):
     """A group of commands that turns a `SojournError` into one line and an exit status."""
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
-        """Run the command, and map its errors to the exit status."""
         try:
             return super().invoke(ctx)
         except SojournError as error:
@@ -54,7 +50,6 @@ class _Command(TyperCommand):
     """A command whose usage error names --app if an argument is unexpected."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Parse the arguments, and reject extra ones."""
         ctx.allow_extra_args = True  # click would reject them without a hint
         extra = super().parse_args(ctx, args)
         if extra and not ctx.resilient_parsing:

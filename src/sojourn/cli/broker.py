@@ -5,18 +5,13 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
 
 from sojourn.errors import BadInput
 from sojourn.registry import optional
-
-if TYPE_CHECKING:  # Kafka's client is optional
-    from sojourn.spark.driver.kafka.broker import Broker
-
-__all__ = ["broker", "read_topics"]
 
 
 def broker(
@@ -59,7 +54,14 @@ def broker(
     topics = read_topics(topic or [])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as with Ctrl-C
     try:
-        with _broker(host, port, data, ivy_settings, secured=not open_to_all) as running:
+        with optional("the broker needs", "spark"):
+            from sojourn.spark.driver.jvm.jars import resolve_jars  # noqa: PLC0415
+            from sojourn.spark.driver.kafka.broker import Broker  # noqa: PLC0415
+        jars = resolve_jars(
+            settings=ivy_settings, tell=lambda what: typer.echo(f"{what} …", err=True)
+        )
+        secured = not open_to_all
+        with Broker(data=data, host=host, port=port, jars=jars, secured=secured) as running:
             running.create_topics(topics)
             servers, properties = running.bootstrap_servers, str(running.client_properties)
             settings = str(running.client_settings)
@@ -97,15 +99,3 @@ def read_topics(texts: list[str]) -> Mapping[str, int]:
             raise BadInput(f"topic {name} is given twice; write it once")
         topics[name] = int(number)
     return topics
-
-
-def _broker(
-    host: str, port: int | None, data: Path | None, ivy_settings: Path | None, *, secured: bool
-) -> "Broker":
-    with optional("the broker needs", "spark"):
-        from sojourn.spark.driver.jvm.jars import resolve_jars  # noqa: PLC0415
-        from sojourn.spark.driver.kafka.broker import Broker  # noqa: PLC0415
-    jars = resolve_jars(
-        settings=ivy_settings, tell=lambda what: typer.echo(f"{what} …", err=True)
-    )
-    return Broker(data=data, host=host, port=port, jars=jars, secured=secured)

@@ -12,8 +12,6 @@ from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import calibration_report
 from sojourn.text import shown
 
-__all__ = ["calibrate"]
-
 
 def calibrate(
     pairs: Annotated[

@@ -1,7 +1,7 @@
 """`sojourn compare`: policies on the same load, on the simulator."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 from typer import Option
@@ -11,14 +11,18 @@ from sojourn.act.policy import names
 from sojourn.app.address import import_from_here, topology_at
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.completion import policy_list
-from sojourn.cli.options.stage import PlayOptions, ShapesOptions, TraceOption
-from sojourn.cli.options.target import RequiredTargetOptions
+from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
+from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.knowledge import Episode
+from sojourn.report.comparison import outcomes
 from sojourn.report.json.output import print_json
+from sojourn.report.json.runs import compare_report
+from sojourn.report.plot.comparison import draw_comparison
+from sojourn.report.terminal.runs import show_comparison
 
-__all__ = ["compare"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.rehearsal import Stage
 
 
 def compare(
@@ -37,7 +41,7 @@ def compare(
     ] = None,
     target: RequiredTargetOptions,
     processors: MostOption = None,
-    play: PlayOptions,
+    make_stage: StageOptions,
     seeds: Annotated[int, Option(min=1, help="Runs of each policy, with seeds 1 to N.")] = 3,
     shapes: ShapesOptions,
     plot: Annotated[
@@ -60,14 +64,9 @@ def compare(
     from rich.progress import Progress  # noqa: PLC0415 - slow to import
 
     topology = topology_at(address, rates, in_proportion=True)
-    stage = play.stage(
+    stage: Stage = make_stage(
         topology, trace, target=target, most=processors, workload=shapes(topology)
     )
-    from sojourn.report.comparison import outcomes  # noqa: PLC0415
-    from sojourn.report.json.rehearsal import compare_report  # noqa: PLC0415 - numba is optional
-    from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415
-    from sojourn.report.terminal.rehearsal import show_comparison  # noqa: PLC0415
-
     choices = read_choices(policies)
     for choice in choices.values():
         import_from_here(choice.name)

@@ -10,25 +10,22 @@ import typer
 from typer import Argument, Option
 
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.address import AppOption
 from sojourn.cli.options.group import Group
-from sojourn.cli.options.kafka import KafkaOptions
+from sojourn.cli.options.kafka import KafkaOptions, kafka_of
 from sojourn.errors import BadInput, BadTarget
 from sojourn.measure.duration import read_duration_s
 from sojourn.registry import optional
 from sojourn.report.json.listings import letter_json
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.listings import print_letter, print_letters
-from sojourn.service.kafka import kafka_of
 from sojourn.spark.driver.settings import read_starting
 from sojourn.text import escaped_lines
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.kafka.dead_letters import DeadLetters
 
-__all__ = ["Letters", "dead_letters", "retry"]
-
-NOT_ALL = 3
+_NOT_ALL = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +67,6 @@ def _read_letters(
     ] = None,
     kafka: KafkaOptions,
 ) -> Letters:
-    """Return the selection that the options make."""
     since_s = None if since is None else _read_since_s(since)
     return Letters(
         app=app, servers=bootstrap_servers, state=state, kafka=kafka, since_s=since_s
@@ -167,4 +163,4 @@ def retry(
             typer.echo(escaped_lines(said), err=True)
     typer.echo(f"{len(chosen) - failed} of {len(chosen)} dead letters were retried")
     if failed:
-        raise typer.Exit(NOT_ALL)
+        raise typer.Exit(_NOT_ALL)

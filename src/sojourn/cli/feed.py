@@ -11,7 +11,7 @@ from sojourn.app.address import load_here
 from sojourn.app.application import App
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import read_rate_options
-from sojourn.cli.options.kafka import KafkaOptions
+from sojourn.cli.options.kafka import KafkaOptions, kafka_of
 from sojourn.cli.options.stage import FasterOption, TimesOption
 from sojourn.errors import BadInput, BadWorkload
 from sojourn.measure.duration import read_positive_s
@@ -19,15 +19,12 @@ from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
 from sojourn.service.interrupts import Interrupts
-from sojourn.service.kafka import kafka_of
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates
 from sojourn.text import shown
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.driver.load.offered_load import Gaps
-
-__all__ = ["feed", "read_feed_gaps"]
 
 _NOT_ALL = 3
 

@@ -7,21 +7,18 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from sojourn.cli.options import JsonOption
-from sojourn.cli.options.application import AnyAppOption, app_hint
+from sojourn.cli.options import JsonOption, PlotOption
+from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.errors import BadInput
 from sojourn.history import read_episodes, read_run, read_runs
 from sojourn.knowledge import Episode
-from sojourn.report.json.history import history_report
 from sojourn.report.json.output import print_json
+from sojourn.report.json.runs import history_report
 from sojourn.report.plot.history import draw_history
-from sojourn.report.terminal.history import show_lines, show_run, show_totals
 from sojourn.report.terminal.progress import working
-from sojourn.report.totals import Totals
-from sojourn.report.turns import Line, lines, turns
+from sojourn.report.terminal.runs import show_lines, show_run, show_totals
+from sojourn.report.turns import Line, Totals, lines, turns
 from sojourn.service.state_folder import find_history
-
-__all__ = ["history"]
 
 _OFTEN = 100
 
@@ -43,9 +40,7 @@ def history(
     decisions: Annotated[
         bool, Option("--decisions", help="Leave out the turns that change nothing.")
     ] = False,
-    plot: Annotated[
-        Path | None, Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF.")
-    ] = None,
+    plot: PlotOption = None,
     html: Annotated[
         Path | None, Option(metavar="OUT.html", help="Write the whole run as an HTML page.")
     ] = None,

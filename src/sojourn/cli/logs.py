@@ -8,18 +8,15 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options.application import AnyAppOption, app_hint
+from sojourn.cli.options import StateOption, in_state
+from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.cli.options.completion import nodes, operators_with_logs
 from sojourn.errors import BadInput, BadTarget, SojournError
 from sojourn.measure.duration import read_duration_s
 from sojourn.service.control import ask_status
 from sojourn.service.folders import find
 from sojourn.service.logs import Logs, log_files, node_logs, node_logs_hint, time_s
-from sojourn.service.state_folder import find_in_state
-from sojourn.spark.driver.settings import read_folder
 from sojourn.text import shown
-
-__all__ = ["logs"]
 
 _LOOK_S = 0.2
 _LINES = 20
@@ -43,10 +40,7 @@ def logs(
         str | None,
         Option(metavar="TIME", help="Only newer lines: 5m (ago), or 2026-01-31T12:00:00Z."),
     ] = None,
-    state: Annotated[
-        str | None,
-        Option(metavar="DIR", help="State folder (default: that of the application)."),
-    ] = None,
+    state: StateOption = None,
     node: Annotated[
         str | None,
         Option(
@@ -67,7 +61,7 @@ def logs(
     since_s = None if since is None else _read_since_s(since)
     if lines is None and since_s is None:
         lines = _LINES
-    folder = _folder(app, None if state is None else read_folder(state), node)
+    folder = _folder(app, state, node)
     found = log_files(folder)
     if operator is not None and operator not in found:
         known = ", ".join(found) or "none yet"
@@ -95,8 +89,7 @@ def logs(
                 typer.echo(hint, err=True)
 
 
-def _folder(app: str | None, state: Path | None, node: str | None) -> Path:
-    """Return the folder with the selected logs."""
+def _folder(app: str | None, state: str | None, node: str | None) -> Path:
     if node is not None:
         if state is not None:
             raise BadInput(
@@ -104,7 +97,7 @@ def _folder(app: str | None, state: Path | None, node: str | None) -> Path:
                 "the running application; leave out one of them"
             )
         return node_logs(ask_status(*find(app)).health.nodes, node)
-    return find_in_state("logs", app) if state is None else state / "logs"
+    return in_state("logs", app, state)
 
 
 def _read_since_s(text: str) -> float:

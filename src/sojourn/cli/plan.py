@@ -15,30 +15,32 @@ from sojourn.app.address import (
 )
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.allocation import (
+from sojourn.cli.options.completion import completing
+from sojourn.cli.options.goal import (
     AllocationOption,
     NodesOptions,
     ProcessorsOption,
     RequiredAllocationOption,
+    TargetOptions,
     read_allocation,
 )
-from sojourn.cli.options.completion import completing
 from sojourn.cli.options.group import Group
-from sojourn.cli.options.target import TargetOptions
 from sojourn.decide import explain as explanations
 from sojourn.decide.minimise import solve
 from sojourn.errors import BadFile, BadInput
 from sojourn.model import network
 from sojourn.model.calibration import Calibration
 from sojourn.model.station import names, station
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
-from sojourn.report.json.plans import explanation_report, plan_report, prediction_report
+from sojourn.report.json.plans import (
+    explanation_report,
+    plan_report,
+    prediction_report,
+)
 from sojourn.report.plot.explanation import draw_explanation
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_explanation, show_plan, show_prediction
-from sojourn.service.engines import query_plans
-
-__all__ = ["explain", "plan", "predict"]
 
 
 def _read_model(
@@ -53,7 +55,6 @@ def _read_model(
         ),
     ] = "gigk",
 ) -> str:
-    """Return the name of the station model. Raise `BadInput` if it does not exist."""
     import_from_here(model)
     station(model)
     return model
@@ -69,7 +70,6 @@ def _read_calibration(
         Option(metavar="FILE", help="Correction of the model, written by `sojourn calibrate`."),
     ] = None,
 ) -> Calibration | None:
-    """Return the calibration in the file; None without a file."""
     if calibration is None:
         return None
     try:
@@ -196,4 +196,8 @@ def _plans_of_spark(address: str) -> dict[str, str]:
             f"{address} is a topology, which has no queries; --spark needs an application"
         )
     with working("asking Spark for plans"):
+        with optional("plans of Spark need", "spark"):
+            from sojourn.spark.driver.query.query_builder import (  # noqa: PLC0415 - optional
+                query_plans,
+            )
         return query_plans(load_here(address), address)

@@ -1,4 +1,4 @@
-"""`sojourn policies`: the policies and their options."""
+"""`sojourn policies`: policies and their options."""
 
 from typing import Annotated
 
@@ -7,12 +7,10 @@ from typer import Argument
 from sojourn.act.policy import names
 from sojourn.app.address import import_from_here
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.completion import policies as known
+from sojourn.cli.options.completion import policies as known_policies
 from sojourn.report.json.listings import policy_json
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.listings import show_policies
-
-__all__ = ["policies"]
 
 
 def policies(
@@ -21,7 +19,7 @@ def policies(
         Argument(
             metavar="NAME …",
             help="Policies (default: all built-in ones). Your own: package.module:name.",
-            autocompletion=known,
+            autocompletion=known_policies,
         ),
     ] = None,
     json: JsonOption = False,

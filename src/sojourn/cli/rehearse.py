@@ -6,28 +6,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from typer import Option
 
 from sojourn.act.policy.drs.caution import read_time_of_day_s
 from sojourn.app.address import topology_at
-from sojourn.cli.options import JsonOption, LiveOption
+from sojourn.cli.options import JsonOption, LiveOption, PlotOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.allocation import MostOption
+from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
-from sojourn.cli.options.stage import PlayOptions, ShapesOptions, TraceOption
-from sojourn.cli.options.target import RequiredTargetOptions
+from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_json
+from sojourn.report.json.runs import rehearsal_report
 from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import chosen, lines, progress
+from sojourn.report.terminal.progress import lines, picture, progress
+from sojourn.report.terminal.runs import show_begin, show_end
 from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.simulate.rehearsal import Rehearsal
-
-__all__ = ["rehearse"]
+    from sojourn.simulate.rehearsal import Rehearsal, Stage
 
 _INTERRUPTED = 130
 
@@ -40,7 +40,7 @@ def rehearse(
     policy: PolicyOptions,
     target: RequiredTargetOptions,
     processors: MostOption = None,
-    play: PlayOptions,
+    make_stage: StageOptions,
     seed: Annotated[int, Option(min=0, help="The same seed gives the same run.")] = 1,
     shapes: ShapesOptions,
     passive: PassiveOption = False,
@@ -55,9 +55,7 @@ def rehearse(
     speed: Annotated[
         float, Option(min=0, help="With --live: simulated seconds per second; 0: no limit.")
     ] = 60.0,
-    plot: Annotated[
-        Path | None, Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF.")
-    ] = None,
+    plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run the loop on a changing load on the simulator, and show what it does and why.
@@ -69,7 +67,7 @@ def rehearse(
     """
     topology = topology_at(address, rates, in_proportion=True)
     decides, said = policy.made(target, processors)
-    stage = play.stage(
+    stage: Stage = make_stage(
         topology,
         trace,
         target=target,
@@ -77,19 +75,16 @@ def rehearse(
         workload=shapes(topology),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
-    from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
     from sojourn.simulate import rehearsal  # noqa: PLC0415 - numba is optional
 
     said = f"{said}, only recommending" if passive else said
     run = stage.begun(said, datetime.now(UTC))
-    watch = chosen(
-        View(topology, target, stage.lasts_s),
-        live=live,
-        as_json=json,
-        speed=speed,
-        instead=progress(f"rehearsing {topology.name}", stage.lasts_s) if json else lines(),
-    )
+    by_itself = Console().is_terminal and not json
+    if by_itself if live is None else live:
+        view = View(topology, target, stage.lasts_s)
+        watch = picture(view, speed, Console(stderr=json))  # standard output is for the JSON
+    else:
+        watch = progress(f"rehearsing {topology.name}", stage.lasts_s) if json else lines()
     episodes: list[Episode] = []
     done: Rehearsal | None = None
     showing = False

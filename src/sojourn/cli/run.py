@@ -10,21 +10,25 @@ import typer
 from typer import Argument, Option
 
 from sojourn.act.node_scaling import NodeBounds
+from sojourn.app.address import import_from_here
 from sojourn.cli.options import LiveOption
-from sojourn.cli.options.allocation import MostOption, read_allocation
-from sojourn.cli.options.completion import topologies
-from sojourn.cli.options.engine import EngineOption
+from sojourn.cli.options.completion import completing, topologies
+from sojourn.cli.options.goal import MostOption, RequiredTargetOptions, read_allocation
+from sojourn.cli.options.group import Group, option_names
 from sojourn.cli.options.kafka import SparkEngineOptions
 from sojourn.cli.options.load import LoadOptions, OfferedLoad
-from sojourn.cli.options.placement import PlacementOption, read_placement
-from sojourn.cli.options.policy import PassiveOption, PolicyOptions
+from sojourn.cli.options.policy import (
+    PassiveOption,
+    PlacementOption,
+    PolicyOptions,
+    read_placement,
+)
 from sojourn.cli.options.stage import EveryOption
-from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.decide.place import DEFAULT
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
 from sojourn.report.events import AsJson, ForPeople
-from sojourn.service.engines import launcher
+from sojourn.service.engines import launcher, names
 from sojourn.service.first_plan import Assumptions, bounded
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings
@@ -32,7 +36,36 @@ from sojourn.service.run import Metrics, RunSettings, run_application
 from sojourn.simulate.workload import SimulatorSettings, Workload
 from sojourn.spark.driver.settings import SparkSettings, read_folder
 
-__all__ = ["run"]
+# Options that only one engine has; with another engine they are an error.
+_ONLY = {"spark": option_names(SparkEngineOptions), "simulator": ("rate",)}
+
+
+def _read_engine(
+    *,
+    ctx: typer.Context,
+    engine: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help=f"Engine: {', '.join(names())} (in real time, without Java and Kafka), or "
+            "your own: package.module:name.",
+            autocompletion=completing(names),
+        ),
+    ] = "spark",
+) -> str:
+    import_from_here(engine)
+    for owner, options in _ONLY.items():
+        for name in options:
+            source = ctx.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE" and owner != engine:
+                raise BadInput(
+                    f"--{name.replace('_', '-')} is for the engine {owner}, not {engine}; "
+                    "leave it out"
+                )
+    return engine
+
+
+_EngineOption = Annotated[str, Group(_read_engine)]
 
 
 def run(
@@ -46,7 +79,7 @@ def run(
         ),
     ],
     *,
-    engine: EngineOption,
+    engine: _EngineOption,
     target: RequiredTargetOptions,
     max_processors: MostOption = None,
     start: Annotated[
@@ -157,7 +190,8 @@ def _engine_settings(
     if engine == "spark":
         return replace(spark, load=load.by_source(what.app, address))
     if engine == "simulator":
-        return SimulatorSettings(workload=Workload(rates=load.among(what.topology.arrivals)))
+        rates = {} if load.trace is None else load.trace.among(what.topology.arrivals)
+        return SimulatorSettings(workload=Workload(rates=rates))
     if load.trace is not None:
         raise BadInput(
             f"--trace needs the engine spark or simulator, not {engine}; leave it out"
@@ -166,7 +200,6 @@ def _engine_settings(
 
 
 def _since_midnight_s() -> float:
-    """Return the local time of day."""
     now = datetime.now().astimezone()
     return 3600.0 * now.hour + 60.0 * now.minute + now.second
 

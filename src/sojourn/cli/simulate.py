@@ -12,7 +12,7 @@ from typer import Option
 from sojourn.app.address import topology_at
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.allocation import RequiredAllocationOption, read_allocation
+from sojourn.cli.options.goal import RequiredAllocationOption, read_allocation
 from sojourn.cli.options.stage import ShapesOptions
 from sojourn.errors import BadWorkload
 from sojourn.measure.duration import read_duration_s
@@ -24,8 +24,6 @@ from sojourn.report.terminal.progress import loading_simulator
 from sojourn.report.terminal.tables import show_simulated
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Dispatching
-
-__all__ = ["simulate"]
 
 _DISPATCHES = get_args(Dispatching)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options import JsonOption
-from sojourn.cli.options.application import AnyAppOption, app_hint
+from sojourn.cli.options import JsonOption, StateOption, in_state
+from sojourn.cli.options.address import AnyAppOption, app_hint
 from sojourn.cli.options.completion import operators_with_state
 from sojourn.errors import BadInput
 from sojourn.registry import optional
@@ -20,16 +20,10 @@ from sojourn.report.terminal.listings import (
     print_summary,
 )
 from sojourn.report.terminal.progress import working
-from sojourn.service.state_folder import find_in_state
-from sojourn.spark.driver.settings import read_folder
 from sojourn.text import shown
 
 if TYPE_CHECKING:  # the store is optional
     from sojourn.spark.driver.state.key_states import KeyStates
-
-__all__ = ["state"]
-
-_FORM = "application.json"
 
 
 def state(
@@ -57,10 +51,7 @@ def state(
             help="Replace the states of a stopped application by those of a backup.",
         ),
     ] = None,
-    state: Annotated[
-        str | None,
-        Option(metavar="DIR", help="State folder (default: that of the application)."),
-    ] = None,
+    state: StateOption = None,
     app: AnyAppOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -78,7 +69,7 @@ def state(
         raise BadInput("--import replaces states; name the application with --app")
     with optional("states need", "spark"):
         from sojourn.spark.driver.state.key_states import KeyStates  # noqa: PLC0415 - optional
-    folder = find_in_state(_FORM, app).parent if state is None else read_folder(state)
+    folder = in_state("application.json", app, state).parent
     states = KeyStates(folder)
     name = states.application
     if app not in (None, name):
@@ -86,9 +77,9 @@ def state(
     if operator is not None and operator not in states.forms and (hint := app_hint(operator)):
         raise BadInput(f"{name} has no operator {operator}{hint}")
     if import_ is not None:
-        _import(name, folder, import_, json=json)
+        _transfer(name, folder, import_, imports=True, json=json)
     elif operator is None and export is not None:
-        _back_up(name, folder, export, json=json)
+        _transfer(name, folder, export, imports=False, json=json)
     elif operator is None:
         _show_all(states, folder, json=json)
     elif key is not None:
@@ -115,32 +106,20 @@ def _check(
         raise BadInput("--import replaces the states of all operators; leave out the operator")
 
 
-def _back_up(name: str, folder: Path, path: Path, *, json: bool) -> None:
-    from sojourn.spark.driver.state.state_transfer import export_states  # noqa: PLC0415 - optional
+def _transfer(name: str, folder: Path, path: Path, *, imports: bool, json: bool) -> None:
+    """Replace all states in *folder* by those of a backup, or write a backup of them."""
+    from sojourn.spark.driver.state.state_transfer import export_states, import_states  # noqa: PLC0415 - optional
 
-    with working(f"writing {path}"):
-        done = export_states(folder, path)
+    with working(f"{'reading' if imports else 'writing'} {path}"):
+        done = import_states(folder, path) if imports else export_states(folder, path)
+    states = f"{done.entries} states of {', '.join(done.operators)}"
     if json:
         found = {"operators": done.operators, "entries": done.entries}
         print_json({"name": name, "file": str(path), **found})
+    elif imports:
+        typer.echo(f"imported {states} from {path} into {name}")
     else:
-        typer.echo(f"exported {done.entries} states of {', '.join(done.operators)} to {path}")
-
-
-def _import(name: str, folder: Path, path: Path, *, json: bool) -> None:
-    from sojourn.spark.driver.state.state_transfer import import_states  # noqa: PLC0415 - optional
-
-    with working(f"reading {path}"):
-        done = import_states(folder, path)
-    if json:
-        found = {"operators": done.operators, "entries": done.entries}
-        print_json({"name": name, "file": str(path), **found})
-    else:
-        told = (
-            f"imported {done.entries} states of {', '.join(done.operators)} from {path} "
-            f"into {name}"
-        )
-        typer.echo(told)
+        typer.echo(f"exported {states} to {path}")
 
 
 def _show_all(states: "KeyStates", folder: Path, *, json: bool) -> None:

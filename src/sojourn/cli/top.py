@@ -6,7 +6,7 @@ import typer
 from typer import Option
 
 from sojourn.cli.options import JsonOption
-from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.address import AppOption
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
 from sojourn.report.terminal.status import (
@@ -17,8 +17,6 @@ from sojourn.report.terminal.status import (
 )
 from sojourn.service.control import ask
 from sojourn.service.folders import find, running
-
-__all__ = ["ps", "top"]
 
 
 def top(

@@ -7,16 +7,13 @@ import typer
 from typer import Argument, Option
 
 from sojourn.app.address import is_application, load_here, topology_at, with_rates
-from sojourn.cli.options.address import RateOptions
-from sojourn.cli.options.application import AnyAppOption
+from sojourn.cli.options.address import AnyAppOption, RateOptions
 from sojourn.cli.options.completion import topologies
 from sojourn.errors import BadInput
 from sojourn.history.reader import measured_topology
 from sojourn.report.terminal.progress import working
 from sojourn.service.state_folder import find_history
 from sojourn.topology.file import topology_text, write_topology
-
-__all__ = ["topology"]
 
 
 def topology(

@@ -4,8 +4,8 @@
 return runs, and `read_episodes` yields every turn. docs/guides/history.md describes the tables.
 """
 
+from sojourn.history.format import Run
 from sojourn.history.reader import read, read_episodes, read_run, read_runs
-from sojourn.history.run import Run
 from sojourn.history.writer import HistoryFile
 
 __all__ = ["HistoryFile", "Run", "read", "read_episodes", "read_run", "read_runs"]

@@ -9,8 +9,6 @@ from typing import Literal
 from sojourn.errors import BadFile, DiskFull
 from sojourn.files.private_files import append_to
 
-__all__ = ["FORMAT", "WAIT_S", "opened", "refusals", "transaction"]
-
 FORMAT = 2
 """The version of the tables; files of another version are refused."""
 

@@ -1,4 +1,4 @@
-"""Serialises turns of the loop and plans, without loss.
+"""Serialises runs, turns of the loop and plans, without loss.
 
 The text is strict JSON, which SQLite and other programs can read. JSON has no NaN and no
 infinity: they are written as `{"float": "nan"}`. Invalid input raises ValueError, TypeError,
@@ -6,11 +6,13 @@ KeyError, `BadAllocation`, or an error of `struct` or `zlib`.
 """
 
 import json
+import sqlite3
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from math import isfinite
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy as np
 from sojourn.decide.plan import Expected, NodePlan, Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
+from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Episode, Wish
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import (
@@ -27,8 +30,9 @@ from sojourn.measure.observation import (
     ObservedOperator,
 )
 from sojourn.measure.sketch import Sketch
-
-__all__ = ["episode_of", "plan_of", "record_text", "sketch_bytes", "sketch_of"]
+from sojourn.text import shown
+from sojourn.topology import Topology
+from sojourn.topology.file import parse_topology, topology_document
 
 # The number of buckets, the number that are not empty, the sum, and the sum of squares.
 _HEAD = struct.Struct("<IIdd")
@@ -43,7 +47,6 @@ def record_text(record: Episode | Plan) -> str:
 
 
 def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
-    """Return the episode parsed from *text*, with its two sketches."""
     turn = json.loads(text, object_hook=_number)
     seen, cost = turn["observation"], turn["cost"]
     return Episode(
@@ -69,7 +72,6 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
 
 
 def plan_of(text: str) -> Plan:
-    """Return the plan parsed from *text*."""
     return _plan(json.loads(text, object_hook=_number))
 
 
@@ -148,3 +150,60 @@ def _number(found: dict[str, Any]) -> object:
     if found.keys() == {"float"} and isinstance(found["float"], str):
         return float(found["float"])
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    topology: Topology
+    """The declared topology."""
+    plan: Plan
+    """The initial plan."""
+    started_at: datetime
+    """The wall-clock time when the engine's clock was 0."""
+    every_s: float
+    """The time between two turns."""
+    policy: str
+    """A description of the policy."""
+    target: Target | None = None
+    midnight_s: float = 0.0
+    """The time of day when the engine's clock was 0."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.every_s < inf:
+            raise BadInput(f"every_s is {shown(self.every_s)}; write more than 0")
+        if not isfinite(self.midnight_s):
+            raise BadInput(f"midnight_s is {shown(self.midnight_s)}; write a number of seconds")
+        if self.started_at.utcoffset() is None:
+            raise BadInput(
+                f"started_at is {self.started_at}, without a time zone; "
+                "give it one: datetime.now(UTC)"
+            )
+
+
+def run_columns(run: Run) -> dict[str, str | float | None]:
+    target = run.target
+    return {
+        "started_at": run.started_at.isoformat(),
+        "every_s": run.every_s,
+        "policy": run.policy,
+        "target_statistic": None if target is None else target.statistic,
+        "target_s": None if target is None else target.seconds,
+        "midnight_s": run.midnight_s,
+        "allocation": json.dumps(run.plan.allocation, ensure_ascii=False),
+        "plan": record_text(run.plan),
+        "topology": json.dumps(topology_document(run.topology), ensure_ascii=False),
+    }
+
+
+def run_of(row: sqlite3.Row, source: str) -> Run:
+    """Return the run of a row, whose topology is checked like a topology file."""
+    aims = row["target_statistic"] is not None
+    return Run(
+        topology=parse_topology(row["topology"], source=source),
+        plan=plan_of(row["plan"]),
+        started_at=datetime.fromisoformat(row["started_at"]),
+        every_s=row["every_s"],
+        policy=row["policy"],
+        target=Target(row["target_statistic"], row["target_s"]) if aims else None,
+        midnight_s=row["midnight_s"],
+    )

@@ -13,13 +13,10 @@ from pathlib import Path
 
 from sojourn.errors import BadFile, BadInput
 from sojourn.history.file import opened, refusals
-from sojourn.history.format import episode_of, sketch_of
-from sojourn.history.run import Run, run_of
+from sojourn.history.format import Run, episode_of, run_of, sketch_of
 from sojourn.knowledge import Episode, Knowledge
 from sojourn.measure.observed import LEAST_SAMPLES
 from sojourn.topology import Topology
-
-__all__ = ["measured_topology", "read", "read_episodes", "read_run", "read_runs"]
 
 # Turns per query.
 _PAGE = 100

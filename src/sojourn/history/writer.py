@@ -8,12 +8,9 @@ from typing import Self
 
 from sojourn.errors import BadInput
 from sojourn.history.file import WAIT_S, opened, refusals, transaction
-from sojourn.history.format import record_text, sketch_bytes
-from sojourn.history.run import Run, run_columns
+from sojourn.history.format import Run, record_text, run_columns, sketch_bytes
 from sojourn.knowledge import Episode
 from sojourn.model.network import PERCENTILES
-
-__all__ = ["HistoryFile"]
 
 
 class HistoryFile:

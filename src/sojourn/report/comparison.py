@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import isnan, nan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,9 @@ from sojourn.decide.plan import Plan
 from sojourn.knowledge import Episode
 from sojourn.measure.interval import Interval
 from sojourn.report.parquet import roots_to_parquet
-from sojourn.simulate.rehearsal import Score, Stage, rehearse
 
-__all__ = ["HIGHEST", "Outcome", "dominating", "outcomes", "unfinished"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.rehearsal import Score, Stage
 
 # This policy changes nothing, so it starts with the plan for the highest load.
 HIGHEST = "static"
@@ -30,7 +31,7 @@ class Outcome:
     start: Plan
     starts_for: float
     """Roots per second that *start* is planned for."""
-    scores: Sequence[Score]
+    scores: Sequence["Score"]
     windows_s: Sequence[NDArray[np.float64]]
     """The statistic of each window; one array per seed."""
     processors: Sequence[tuple[float, int]]
@@ -51,7 +52,7 @@ class Outcome:
 
 
 def outcomes(
-    stage: Stage,
+    stage: "Stage",
     policies: Mapping[str, Policy],
     seeds: int,
     *,
@@ -63,11 +64,13 @@ def outcomes(
     *turn* is called with policy, seed and episode after each turn. If *export* is given, the
     roots of each run are written to a Parquet file in that folder.
     """
+    from sojourn.simulate.rehearsal import rehearse  # noqa: PLC0415 - numba is optional
+
     made = []
     for name, decides in policies.items():
         starts_for = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
         start = stage.plan(starts_for)
-        scores, windows_s = list[Score](), list[NDArray[np.float64]]()
+        scores, windows_s = list["Score"](), list[NDArray[np.float64]]()
         for seed in range(1, seeds + 1):
             path = None if export is None else export / f"{name}-{seed}.parquet"
             with roots_to_parquet(path) as write:
@@ -113,7 +116,6 @@ def dominating(outcome: Outcome, others: Iterable[Outcome]) -> list[str]:
 
 
 def unfinished(outcome: Outcome) -> int:
-    """Return the number of roots that were not completed, over all seeds."""
     return sum(score.unfinished for score in outcome.scores)
 
 

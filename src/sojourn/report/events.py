@@ -9,17 +9,14 @@ from sojourn.engine import KafkaAccess, health
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_event
 from sojourn.report.terminal.console import say
-from sojourn.report.terminal.history import show_totals
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import Watch, lines, picture
+from sojourn.report.terminal.progress import Watch, lines, picture
+from sojourn.report.terminal.runs import show_totals
 from sojourn.report.text import bill_text, node_costs_text
-from sojourn.report.totals import Totals
-from sojourn.report.turns import turns
+from sojourn.report.turns import Totals, turns
 from sojourn.service.folders import Entry
 from sojourn.service.supervisor import Supervisor
 from sojourn.text import escaped_lines, printable
-
-__all__ = ["AsJson", "ForPeople"]
 
 # The time range of live charts.
 _WINDOW_S = 600.0
@@ -35,7 +32,6 @@ class ForPeople:
         self._totals: Totals | None = None
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:
-        """Print the application, the engine, and the processors to start with."""
         typer.echo(f"starting {name} on {engine} with {begins_with} …", err=True)
 
     def ready(
@@ -45,7 +41,6 @@ class ForPeople:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Print the address, the topics, and the client settings of a broker of its own."""
         # before anything is printed: the run may end before its first turn
         self._totals = Totals(supervisor.topology, supervisor.orders.target)
         say(f"{entry.name} · {supervisor.orders.said}", "bold")
@@ -61,7 +56,6 @@ class ForPeople:
         say("Ctrl-C: finish the current batch, then exit. Twice: exit now; work is repeated.\n")
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
-        """Print or draw each turn before yielding it."""
         target = supervisor.orders.target
         if self._totals is None:
             self._totals = Totals(supervisor.topology, target)
@@ -75,7 +69,6 @@ class ForPeople:
         """Print nothing, because `shown` prints changes."""
 
     def end(self, supervisor: Supervisor) -> None:
-        """Print the totals of the run, and the cost of its nodes."""
         say()
         if self._totals is not None:
             show_totals(self._totals)
@@ -85,16 +78,13 @@ class ForPeople:
             say(f"bill        {bill_text(bill)}")
 
     def progress(self, text: str) -> None:
-        """Print the progress of the start or the stop."""
         typer.echo(printable(text), err=True)
 
     def notice(self, text: str) -> None:
-        """Print a notice, unless the live charts show it."""
         if self._view is None:
             self.progress(text)
 
     def error(self, text: str) -> None:
-        """Print a failure on standard error."""
         typer.echo(escaped_lines(text), err=True)
 
     def _watch(self, supervisor: Supervisor) -> Watch:
@@ -124,7 +114,6 @@ class AsJson:
         self._turns = 0
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:  # noqa: ARG002 - as above
-        """Keep *begins_with* for the event `ready`."""
         self._begins_with = begins_with
 
     def ready(
@@ -134,7 +123,6 @@ class AsJson:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Print the event `ready`: address, topics, client settings and allocation."""
         print_event(
             "ready",
             {
@@ -163,7 +151,6 @@ class AsJson:
             yield episode
 
     def change(self, episode: Episode) -> None:
-        """Print a change, a recommendation, or an order by hand."""
         decision = episode.decision
         held = "failure" if episode.failure else "note"
         print_event(
@@ -180,34 +167,28 @@ class AsJson:
         )
 
     def end(self, supervisor: Supervisor) -> None:
-        """Print the event `end`: number of turns and changes, and costs."""
-        allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
         print_event(
             "end",
             {
                 "turns": self._turns,
-                "changes": changes,
-                "allocation": allocation,
+                "changes": supervisor.changes,
+                "allocation": dict(supervisor.engine.plan.allocation),
                 "node_costs": health(supervisor.engine).node_costs,
                 "bill": supervisor.bill,
             },
         )
 
     def progress(self, text: str) -> None:
-        """Print the progress of the start or the stop."""
         print_event("progress", {"text": text})
 
     def notice(self, text: str) -> None:
-        """Print a notice."""
         print_event("notice", {"text": text})
 
     def error(self, text: str) -> None:
-        """Print a failure on standard error."""
         typer.echo(escaped_lines(text), err=True)
 
 
 def _say_kafka(kafka: KafkaAccess) -> None:
-    """Print the topics, and the client settings of a broker that Sojourn started."""
     for kind, topics in (("sources", kafka.sources), ("sinks", kafka.sinks)):
         if topics:
             named = ", ".join(f"{name} (topic {topic})" for name, topic in topics.items())

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
 
-__all__ = ["Kind", "Mark", "Panel", "Series", "far_apart"]
-
 Kind = Literal["bars", "points", "lines", "steps", "area", "stack", "ticks"]
 """How a series is drawn: an *area* is filled, a *stack* is drawn on top of the series before,
 and *ticks* are marks at the bottom of the panel."""
@@ -35,8 +33,6 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A vertical line at *x*, with a label."""
-
     x: float
     text: str = ""
 

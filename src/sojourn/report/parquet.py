@@ -14,8 +14,6 @@ if TYPE_CHECKING:  # importing the simulator takes a second, and the store is op
     from sojourn.simulate.run import Portion
     from sojourn.spark.driver.state.key_states import KeyStates
 
-__all__ = ["roots_to_parquet", "states_to_parquet"]
-
 # Roots per row group: many small groups make a file large and slow to read.
 _TOGETHER = 100_000
 # Rows per row group of states: fewer, because rows have any size and a group is in memory.

@@ -11,13 +11,10 @@ from prometheus_client.registry import Collector
 
 from sojourn.engine import NodeHealth
 from sojourn.errors import EngineError
+from sojourn.report.terminal.nodes import traffic
 from sojourn.service.status import Status
 
-__all__ = ["serve_metrics"]
-
 _HOST = "127.0.0.1"
-# The label of the machine that runs the hosts, and so has the queues.
-_DRIVER = "driver"
 _TOTAL = "_total"
 
 _OF_OPERATORS = (
@@ -33,7 +30,19 @@ _OF_OPERATORS = (
     ("restarts", "restarts_total", "Restarts of its query or host."),
 )
 
-Values = list[tuple[Mapping[str, str], float | None]]
+_OF_NODES = (
+    ("cores", "cores", "Cores that the node may use."),
+    ("busy_cores", "busy_cores",
+     "Cores of the node that are busy, with whatever runs on them."),
+    ("memory_bytes", "memory_bytes", "Memory of the processors on the node."),
+    ("memory_used_bytes", "memory_used_bytes", "Memory of the node that is in use."),
+    ("memory_limit_bytes", "memory_limit_bytes", "Memory that the node may use."),
+    ("round_trip_s", "round_trip_seconds", "Round-trip time between driver and node."),
+    ("clock_offset_s", "clock_offset_seconds",
+     "Clock offset of the node relative to the driver."),
+)  # fmt: skip
+
+_Values = list[tuple[Mapping[str, str], float | None]]
 """The values of a metric with their labels; None is unknown."""
 
 
@@ -66,8 +75,6 @@ def serve_metrics(port: int, status: Callable[[], Status | None]) -> Iterator[WS
 
 
 class _StatusCollector(Collector):
-    """Reads the status at each scrape."""
-
     def __init__(self, status: Callable[[], Status | None]) -> None:
         self._status = status
 
@@ -85,7 +92,7 @@ class _StatusCollector(Collector):
             yield family
 
 
-def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
+def _metrics(status: Status) -> Iterator[tuple[str, str, _Values]]:
     """Yield the name, the help text and the values of each metric."""
     app = {"app": status.name}
     measured, health, target = status.measured, status.health, status.target
@@ -144,25 +151,19 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
 
 def _of_nodes(
     app: Mapping[str, str], nodes: Iterable[NodeHealth]
-) -> Iterator[tuple[str, str, Values]]:
+) -> Iterator[tuple[str, str, _Values]]:
     each = [({**app, "node": node.name}, node) for node in nodes]
-    for name, help_text, value in (
-        ("node_usable", "1 if processors can run on the node.", lambda node: not node.reason),
-        ("node_cores", "Cores that the node may use.", lambda node: node.cores),
-        ("node_busy_cores", "Cores of the node that are busy, with whatever runs on them.",
-         lambda node: node.busy_cores),
-        ("node_memory_bytes", "Memory of the processors on the node.",
-         lambda node: node.memory_bytes),
-        ("node_memory_used_bytes", "Memory of the node that is in use.",
-         lambda node: node.memory_used_bytes),
-        ("node_memory_limit_bytes", "Memory that the node may use.",
-         lambda node: node.memory_limit_bytes),
-        ("node_round_trip_seconds", "Round-trip time between driver and node.",
-         lambda node: node.round_trip_s),
-        ("node_clock_offset_seconds", "Clock offset of the node relative to the driver.",
-         lambda node: node.clock_offset_s),
-    ):  # fmt: skip
-        yield name, help_text, [(labels, value(node)) for labels, node in each]
+    yield (
+        "node_usable",
+        "1 if processors can run on the node.",
+        [(labels, not node.reason) for labels, node in each],
+    )
+    for field, name, help_text in _OF_NODES:
+        yield (
+            f"node_{name}",
+            help_text,
+            [(labels, getattr(node, field)) for labels, node in each],
+        )
     yield (
         "node_processors",
         "Processors on the node that can take records.",
@@ -177,12 +178,7 @@ def _of_nodes(
         "Bytes of records to the node and of results back, since it has connected.",
         [
             ({**app, "from": sender, "to": receiver, "stream": stream}, size_bytes)
-            for _, node in each
-            for sender, receiver, by_stream in (
-                (_DRIVER, node.name, node.received_bytes),
-                (node.name, _DRIVER, node.sent_bytes),
-            )
-            for stream, size_bytes in by_stream.items()
+            for sender, receiver, stream, size_bytes in traffic(nodes)
         ],
     )
 

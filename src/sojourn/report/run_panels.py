@@ -7,14 +7,11 @@ from sojourn.report.panel import Panel, Series, far_apart
 from sojourn.report.series import Course, OperatorPoint
 from sojourn.report.text import duration, extent, sequence
 
-__all__ = ["allocation", "backlog", "latency", "load", "processors", "together", "total"]
-
 # Above this number of turns, points are not connected.
 _DENSE = 500
 
 
 def load(course: Course) -> Panel:
-    """Return the chart of arriving roots per second."""
     values = [each.arrivals_per_s for each in course.points]
     return _panel(
         course,
@@ -27,7 +24,6 @@ def load(course: Course) -> Panel:
 
 
 def latency(course: Course) -> Panel:
-    """Return the chart of measured and expected sojourn times, and targets."""
     points, edges = course.points, course.edges
     statistic = sequence(each.statistic for each in points)
     targets = list(dict.fromkeys(each.target for each in points if each.target))
@@ -73,7 +69,6 @@ def latency(course: Course) -> Panel:
 
 
 def allocation(course: Course) -> Panel:
-    """Return the chart of the processors of operators, stacked."""
     series = [
         Series(label=name, x=course.edges, y=[each.given for each in points], kind="stack")
         for name, points in course.operators().items()
@@ -110,7 +105,6 @@ def processors(
 def backlog(
     course: Course, name: str, points: Sequence[OperatorPoint], *, height: float = 1
 ) -> Panel:
-    """Return the chart of an operator's backlog."""
     values = [each.backlog for each in points]
     return _panel(
         course,

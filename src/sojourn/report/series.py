@@ -15,8 +15,6 @@ from sojourn.knowledge import News, measured_s
 from sojourn.report.panel import Mark
 from sojourn.report.turns import Turn
 
-__all__ = ["Course", "OperatorPoint", "Point"]
-
 # A screen shows no more.
 _MOST_POINTS = 10_000
 # Charts with more colours are hard to read.
@@ -42,7 +40,6 @@ class OperatorPoint(NamedTuple):
         return cls(*map(_sum, zip(*several, strict=True)))
 
     def highest(self, later: "OperatorPoint") -> "OperatorPoint":
-        """Return the maximum of this and a *later* point."""
         return OperatorPoint(*map(_most, self, later))
 
 
@@ -75,7 +72,6 @@ class Point:
 
     @property
     def lasted_s(self) -> float:
-        """The length of the interval that was observed."""
         return self.at_s - self.since_s
 
     def then(self, later: "Point") -> "Point":
@@ -125,7 +121,6 @@ class Course:
         self._news = News()
 
     def add(self, turn: Turn) -> None:
-        """Add the next turn."""
         if self._news(turn.episode) and turn.done != "hold":
             self.marks.append(Mark(turn.episode.observation.at_s, turn.done))
         point = _point(turn, self.target)
@@ -167,14 +162,12 @@ class Course:
             for name, operator in each.operators.items():
                 known = _most(operator.given, operator.running)
                 most[name] = _most(most.get(name, 0.0), known)
-        large = set(most)
-        if len(most) > _MOST_OPERATORS:
-            large = set(sorted(most, key=lambda name: -most[name])[: _MOST_OPERATORS - 1])
-        rest = [name for name in most if name not in large]
+        by_size = sorted(most, key=lambda name: -most[name])
+        rest = by_size[_MOST_OPERATORS - 1 :] if len(most) > _MOST_OPERATORS else []
         curves = {
             name: [each.operators.get(name, _NOTHING) for each in self.points]
             for name in most
-            if name in large
+            if name not in rest
         }
         if rest:
             curves[f"{len(rest)} others"] = [

@@ -6,17 +6,6 @@ from math import inf, isfinite
 from sojourn.knowledge import allocation_text
 from sojourn.measure.node_costs import Bill, NodeCosts
 
-__all__ = [
-    "bill_text",
-    "clock",
-    "duration",
-    "extent",
-    "node_costs_text",
-    "number",
-    "processors_text",
-    "sequence",
-]
-
 _UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
 # With more operators, only the sum of processors is shown.
 _MOST_OPERATORS = 8
@@ -47,7 +36,6 @@ def clock(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return *value* with four significant digits."""
     return f"{value:.4g}"
 
 
@@ -98,13 +86,8 @@ def node_costs_text(costs: NodeCosts) -> str:
     >>> node_costs_text(NodeCosts(removing_s=1.1))
     'removing a node takes 1.1 s'
     """
-    known = [
-        (verb, took_s)
-        for verb, took_s in (("adding", costs.adding_s), ("removing", costs.removing_s))
-        if took_s is not None
-    ]
-    if not known:
-        return ""
-    (verb, took_s), *others = known
-    more = "".join(f", {other} one {duration(other_s)}" for other, other_s in others)
-    return f"{verb} a node takes {duration(took_s)}{more}"
+    told: list[str] = []
+    for verb, took_s in (("adding", costs.adding_s), ("removing", costs.removing_s)):
+        if took_s is not None:
+            told.append(f"{verb} {'one' if told else 'a node takes'} {duration(took_s)}")
+    return ", ".join(told)

@@ -1,6 +1,7 @@
-"""Turns of the loop for users: paired with their predictions, and folded into lines."""
+"""Turns of the loop: paired with their predictions, folded into lines, and counted."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -8,14 +9,16 @@ from math import isfinite, nan
 from statistics import fmean
 
 from sojourn.decide.plan import Expected
-from sojourn.knowledge import Episode, measured_s
+from sojourn.decide.target import Target
+from sojourn.knowledge import Episode, Knowledge, PredictionError, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.text import printable
-
-__all__ = ["Line", "Turn", "failed_text", "lines", "turns"]
+from sojourn.topology import Topology
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
 _MOST_REASONS = 3
+# Kinds of turns that are neither changes nor recommendations.
+_NONE = ("hold", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,6 @@ class Turn:
 
     @property
     def done(self) -> str:
-        """The action of the turn, as in `Episode.done`."""
         return self.episode.done
 
 
@@ -123,7 +125,6 @@ class _Fold:
         self.expected_s = [] if expected is None else [expected.seconds]
 
     def then(self, later: "_Fold") -> "_Fold":
-        """Add the turns of *later*, and return this fold."""
         self.last = later.last
         self.number += later.number
         self.lasted_s += later.lasted_s
@@ -168,3 +169,87 @@ def failed_text(episode: Episode) -> str:
         return ""
     who = "; the engine" if episode.decision.kind != "hold" else ""
     return f"{who}: {episode.failure}"
+
+
+@dataclass(slots=True)
+class Judged:
+    """How often, and for how long, the statistic of a target was above the target.
+
+    Turns differ in length, so both turns and seconds are counted.
+    """
+
+    measured: int = 0
+    above: int = 0
+    measured_s: float = 0.0
+    above_s: float = 0.0
+
+
+class Totals:
+    """Totals over turns, which are added one by one.
+
+    Each turn is compared with its own target, or with the target of the run if it has none.
+    """
+
+    def __init__(self, topology: Topology, target: Target | None) -> None:
+        self._topology, self._target = topology, target
+        self._before: Episode | None = None
+        self.error: PredictionError | None = None
+        self.errors: dict[str, PredictionError] = {}
+        self.turns = self.unusable = self.replayed = 0
+        self.judged: dict[Target, Judged] = {}
+        self.lasted_s = self.pause_s = 0.0
+        self.done: Counter[str] = Counter()
+
+    def counting(self, passing: Iterable[Turn]) -> Iterator[Turn]:
+        """Count each turn before yielding it."""
+        for turn in passing:
+            self.count(turn)
+            yield turn
+
+    @property
+    def changes(self) -> int:
+        """The number of changes of processors that were carried out."""
+        return sum(self.done[kind] for kind in ("up", "down", "move"))
+
+    @property
+    def kinds(self) -> str:
+        """The number of changes and recommendations of each kind."""
+        return ", ".join(f"{n} {done}" for done, n in self.done.items() if done not in _NONE)
+
+    @property
+    def all_errors(self) -> dict[str, PredictionError]:
+        return {**({"latency": self.error} if self.error else {}), **self.errors}
+
+    def count(self, turn: Turn) -> None:
+        episode, cost = turn.episode, turn.episode.cost
+        seen = episode.observation
+        self.turns += episode.looked
+        self.unusable += episode.looked and not seen.usable
+        self.lasted_s += seen.lasted_s
+        self.done[turn.done] += 1
+        if cost is not None:
+            self.pause_s += cost.pause_s
+            self.replayed += cost.replayed
+        target = episode.target or self._target
+        if target is not None and isfinite(s := measured_s(seen, target.statistic)):
+            judged = self.judged.setdefault(target, Judged())
+            above = s > target.seconds
+            judged.measured += 1
+            judged.above += above
+            judged.measured_s += seen.lasted_s
+            judged.above_s += above * seen.lasted_s
+        if episode.looked or cost is not None:
+            self._compare(episode)
+
+    def _compare(self, episode: Episode) -> None:
+        """Add the error of the prediction that the previous episode made for this one."""
+        before, self._before = self._before, episode
+        if before is None:
+            return
+        two = Knowledge(
+            topology=self._topology, plan=episode.running, episodes=(before, episode)
+        )
+        if (error := two.prediction_error()) is not None:
+            self.error = error if self.error is None else self.error + error
+        for name, each in two.prediction_errors().items():
+            self.errors[name] = self.errors[name] + each if name in self.errors else each

@@ -1,6 +1,6 @@
 """The control socket: one line of JSON each way, between processes of one user.
 
-A run opens a `Server`; commands send requests with `ask`. Both ends check the user of the
+A run answers with `serving`; commands send requests with `ask`. Both ends check the user of the
 other, and a request carries the token of the run.
 """
 
@@ -12,24 +12,15 @@ import socketserver
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from sojourn.errors import ApplicationStarting, BadInput, EngineError, SojournError
 from sojourn.service.folders import TOKEN, Entry, exit_status, refuse_others
 from sojourn.service.status import Status, from_json
-
-__all__ = [
-    "REQUEST_BYTES",
-    "Server",
-    "ask",
-    "ask_status",
-    "peer_uid",
-    "stop",
-]
 
 REQUEST_BYTES, _ANSWER_BYTES = 1 << 16, 1 << 24
 """The maximum length of a line."""
@@ -93,31 +84,26 @@ def _nulled(value: object) -> object:
     return value
 
 
-class Server:
-    """Answers requests at *socket* while it is open, each in a thread of its own.
+@contextmanager
+def serving(path: Path, token: str, answer: _Answer) -> Iterator[None]:
+    """Answer requests at the socket *path* meanwhile, each in a thread of its own.
 
     *answer* is called with each authenticated request; a `SojournError` that it raises is sent
     to the client.
     """
-
-    def __init__(self, socket: Path, token: str, answer: _Answer) -> None:
-        self._socket, self._token, self._answer = socket, token, answer
-
-    def __enter__(self) -> Self:
-        self._server = _Listener(str(self._socket), _Connection)
-        self._server.token, self._server.answer = self._token, self._answer
-        self._socket.chmod(0o600)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
+    with _Listener(str(path), _Connection) as listener:
+        listener.token, listener.answer = token, answer
+        path.chmod(0o600)
+        thread = threading.Thread(
+            target=listener.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
         )
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-        self._socket.unlink(missing_ok=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            listener.shutdown()
+            thread.join()
+            path.unlink(missing_ok=True)
 
 
 class _Listener(socketserver.ThreadingUnixStreamServer):
@@ -135,7 +121,6 @@ class _Connection(socketserver.BaseRequestHandler):
     server: _Listener
 
     def handle(self) -> None:
-        """Answer the only request of a connection."""
         self.request.settimeout(_REQUEST_WITHIN_S)
         try:
             told: Mapping[str, object] = {"answer": self._answered()}
@@ -202,7 +187,6 @@ def ask(
 
 
 def ask_status(folder: Path, entry: Entry) -> Status:
-    """Return the status of the application. Raise `EngineError` if it does not answer."""
     return from_json(ask(folder, entry, {"ask": "status"}))
 
 

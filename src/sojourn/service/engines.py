@@ -10,8 +10,6 @@ from sojourn.engine import Engine, Progress
 from sojourn.errors import BadInput
 from sojourn.registry import find_outside, optional
 
-__all__ = ["Launch", "launcher", "names", "query_plans"]
-
 # the module that has `launch`, and the extra that it needs
 _OURS = {
     "spark": ("sojourn.spark.driver.spark_engine", "spark"),
@@ -20,8 +18,6 @@ _OURS = {
 
 
 class Launch(Protocol):
-    """Creates the engine of an application."""
-
     def __call__(
         self, app: App, address: str, settings: object, state: Path, progress: Progress
     ) -> Engine:
@@ -49,24 +45,13 @@ def launcher(name: str) -> Launch:
     `launch`. Raise `BadInput` if it does not exist or is not callable, `EngineError` if a
     package is missing.
     """
-    found = _ours(name) if name in _OURS else find_outside("engine", name, names())
+    if name in _OURS:
+        module, extra = _OURS[name]
+        with optional(f"running on {name} needs", extra):
+            found: object = import_module(module)
+    else:
+        found = find_outside("engine", name, names())
     launch = getattr(found, "launch", None) if isinstance(found, ModuleType) else found
     if not callable(launch):
         raise BadInput(f"{name} is not callable; name a function with the signature of Launch")
     return cast("Launch", launch)
-
-
-def query_plans(app: App, address: str) -> dict[str, str]:
-    """Return the plans of the queries that Spark would run for *app*, by name.
-
-    Raise `EngineError` if Spark or Java is missing.
-    """
-    with optional("plans of Spark need", "spark"):
-        module = import_module("sojourn.spark.driver.query.query_builder")
-    return cast("dict[str, str]", module.query_plans(app, address))
-
-
-def _ours(name: str) -> ModuleType:
-    module, extra = _OURS[name]
-    with optional(f"running on {name} needs", extra):
-        return import_module(module)

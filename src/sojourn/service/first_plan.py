@@ -11,12 +11,10 @@ from sojourn.app.waiting_app import entrances
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.service.floor import floor_warning
 from sojourn.service.orders import checked_allocation
+from sojourn.service.warnings import floor_warning
 from sojourn.topology import Topology
 from sojourn.topology.file import read_topology
-
-__all__ = ["Assumptions", "bounded", "first_plan", "first_topology", "guesses"]
 
 # The default of --max-processors: processors per core, and a lower bound.
 _PER_CORE, _LEAST_MOST = 16, 32

@@ -14,23 +14,6 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.files.durable_file import write_durably
 from sojourn.text import shown
 
-__all__ = [
-    "ENDED",
-    "ENTRY",
-    "TOKEN",
-    "Entry",
-    "cluster_folder",
-    "database_folder",
-    "exit_status",
-    "find",
-    "only",
-    "places",
-    "private_folder",
-    "refuse_others",
-    "running",
-    "state_folder",
-]
-
 ENTRY, TOKEN, ENDED = "running.json", "token", "ended.json"
 """Files beside the socket."""
 
@@ -48,17 +31,14 @@ def places() -> tuple[Path, ...]:
 
 
 def state_folder(name: str, engine: str = "spark") -> Path:
-    """Return the default state folder of an application."""
     return _kept() / "state" / (name if engine == "spark" else f"{name}.{engine}")
 
 
 def database_folder() -> Path:
-    """Return the default folder of the databases that applications write to."""
     return _kept() / "databases"
 
 
 def cluster_folder() -> Path:
-    """Return the default folder of a trial cluster."""
     return _kept() / "cluster"
 
 
@@ -119,7 +99,6 @@ class Entry:
     logs: str
 
     def write(self, folder: Path) -> None:
-        """Write it atomically to *folder*."""
         write_durably(folder / ENTRY, json.dumps(asdict(self)).encode())
 
     @classmethod

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Never, Self
 
-__all__ = ["Interrupts", "interrupt"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -15,16 +15,12 @@ from sojourn.engine import NodeHealth
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.text import escaped, shown
 
-__all__ = ["LogLine", "Logs", "Tail", "log_files", "node_logs", "node_logs_hint", "time_s"]
-
 _BLOCK = 1 << 16
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line of a log."""
-
     operator: str
     text: str
     at_s: float
@@ -32,7 +28,6 @@ class LogLine:
 
 
 def log_files(folder: Path) -> dict[str, Path]:
-    """Return the logs in *folder*, by operator."""
     return {path.stem: path for path in sorted(folder.glob("*.log")) if path.is_file()}
 
 
@@ -98,7 +93,6 @@ class Tail:
             self._rest = b""
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _reopen_if_replaced(self) -> None:

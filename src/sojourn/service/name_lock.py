@@ -14,8 +14,6 @@ from sojourn.errors import BadFile
 from sojourn.files.file_lock import FileLock
 from sojourn.service.folders import ENDED, ENTRY, TOKEN, Entry, places, private_folder
 
-__all__ = ["FAILED", "INTERRUPTED", "NameLock"]
-
 FAILED, INTERRUPTED = 1, 130
 """Exit status if the application failed, and after a second Ctrl-C."""
 

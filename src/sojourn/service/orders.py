@@ -13,16 +13,12 @@ from sojourn.measure.node_costs import check_price
 from sojourn.model.network import check_allocation
 from sojourn.topology import Topology
 
-__all__ = ["LoopSettings", "MakePolicy", "Orders", "checked_allocation"]
-
 MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
 """Returns a policy for a target and a maximum number of processors, and its description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
-    """The initial settings of a loop."""
-
     target: Target
     most: int | None = None
     """The maximum number of processors."""

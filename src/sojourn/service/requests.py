@@ -10,8 +10,6 @@ from sojourn.service.status import Status, to_json
 from sojourn.service.supervisor import Supervisor
 from sojourn.text import shown
 
-__all__ = ["REQUESTS", "answer"]
-
 REQUESTS = ("scale", "pause", "resume", "set", "status", "kafka")
 """The names of requests, but for "stop", which is also answered during the start."""
 

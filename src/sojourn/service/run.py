@@ -22,20 +22,17 @@ from sojourn.engine import (
 from sojourn.errors import ApplicationStarting, DiskFull, EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.service.control import Server
+from sojourn.service.control import serving
 from sojourn.service.first_plan import first_plan
 from sojourn.service.folders import Entry
 from sojourn.service.interrupts import Interrupts
-from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.name_lock import FAILED, INTERRUPTED, NameLock
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders
 from sojourn.service.requests import answer
-from sojourn.service.state_folder import StateFolder
+from sojourn.service.state_folder import LastAllocation, StateFolder
 from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
-
-__all__ = ["Metrics", "Output", "RunSettings", "run_application"]
 
 # Turns that wait for space on a full disk; beyond that the oldest are dropped.
 _MOST_UNWRITTEN = 2000
@@ -44,10 +41,6 @@ _MOST_TURNS = 100_000
 
 Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextManager[object]]
 """Serves the status that the given function returns, while it is entered."""
-
-
-class _Stop(Protocol):
-    def __call__(self, *, now: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +52,6 @@ class RunSettings:
     """`package.module:name` of the application, or the path of a topology file."""
     topology: Topology
     engine: str
-    """The name of the engine."""
     launch: Callable[[Path, Progress], Engine]
     """Creates the engine, given its state folder and a callback for progress."""
     make: MakePolicy
@@ -68,7 +60,6 @@ class RunSettings:
     until_s: float
     """When the run ends, by the engine's clock."""
     state: Path
-    """The state folder."""
     start: Mapping[str, int] = field(default_factory=dict)
     """Initial processors; other operators start with those of the last run."""
     fresh: bool = False
@@ -138,10 +129,10 @@ def run_application(settings: RunSettings, output: Output) -> int:
             Interrupts() as interrupts,
             ExitStack() as opened,
         ):
-            answers.stop = interrupts.send
+            answers.interrupts = interrupts
             # until the application is ready, requests are answered with its stage
             listening = opened.enter_context(ExitStack())
-            listening.enter_context(Server(claim.socket, claim.token, answers))
+            listening.enter_context(serving(claim.socket, claim.token, answers))
             # an unavailable port or file must fail before the engine starts
             if settings.metrics is not None:
                 opened.enter_context(settings.metrics(answers.status))
@@ -203,24 +194,21 @@ class _Answers:
         self._stage = "its engine starts"
         self.decisions = LatestDecisions()
         self.supervisor: Supervisor | None = None
-        self.stop: _Stop
+        self.interrupts: Interrupts
 
     def progress(self, text: str) -> None:
-        """Report the progress of the start or the stop."""
         self._stage = text
         self._output.progress(text)
 
     def status(self) -> Status | None:
-        """Return the status; None until the application has started."""
         running = self.supervisor
         return None if running is None else self._status_of(running)
 
     def __call__(self, request: Mapping[str, Any]) -> Mapping[str, object]:
-        """Return the answer to a request."""
         if request.get("ask") == "stop":
             if self.supervisor is not None and self.supervisor.mode.name != "ending":
                 self._stage = "the loop ends after the current turn"
-            self.stop(now=request.get("now") is True)
+            self.interrupts.send(now=request.get("now") is True)
             return {"stage": self._stage}
         if self.supervisor is None:
             raise ApplicationStarting(self._stage)
@@ -307,7 +295,6 @@ class _Watch:
         self._noticed = now
 
     def _tell_unsaved(self) -> None:
-        """Report once why the current allocation is not saved."""
         unsaved = self._last.failure
         if unsaved and unsaved != self._unsaved:
             said = "sojourn: the current processors are not saved for the next start"

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -11,10 +12,8 @@ from sojourn.files.file_lock import FileLock
 from sojourn.files.file_system import require_local_disk
 from sojourn.files.private_files import claim_folder
 from sojourn.service.control import ask
-from sojourn.service.folders import only, running, state_folder
+from sojourn.service.folders import Entry, only, running, state_folder
 from sojourn.text import shown
-
-__all__ = ["StateFolder", "find_history", "find_in_state", "known_applications"]
 
 _MARK, _LOCK = "run.json", "lock"
 # written by the engine, which may have run without this command
@@ -106,11 +105,8 @@ def find_in_state(name: str, app: str | None = None) -> Path:
     Without *app* it is the running application, or else the one that ran last. Raise
     `BadInput` if there is none, or several run.
     """
-    runs = running()
-    if app is None and runs:
-        app = only(runs)[1].name
-    if app in runs:
-        return Path(runs[app][1].state) / name
+    if (runs := _running(app)) is not None:
+        return Path(runs[1].state) / name
     stopped = {of: folder for of, folder in _stopped().items() if (folder / name).exists()}
     if app is None:
         if not stopped:
@@ -119,7 +115,7 @@ def find_in_state(name: str, app: str | None = None) -> Path:
     # the folder of an application on another engine than Spark is NAME.ENGINE
     own = {of: folder for of, folder in stopped.items() if app in (of, of.rpartition(".")[0])}
     if not own:
-        known = ", ".join(dict.fromkeys([*runs, *stopped])) or "none"
+        known = ", ".join(dict.fromkeys([*running(), *stopped])) or "none"
         raise BadInput(
             f"there is no {name} of an application {shown(app)}; known applications: {known}. "
             "If it was started with --state or --history, name that folder or file"
@@ -132,15 +128,19 @@ def find_history(app: str | None = None) -> Path:
 
     Raise `BadInput` if there is none, or several run.
     """
-    runs = running()
-    if runs and (app is None or app in runs):
-        folder, entry = only(runs) if app is None else runs[app]
+    if (runs := _running(app)) is not None:
+        folder, entry = runs
         try:
             path = ask(folder, entry, {"ask": "status"}).get("history")
         except EngineError:  # it is starting, or busy
             path = None
         return Path(path) if path else Path(entry.state) / "history"
     return find_in_state("history", app)
+
+
+def _running(app: str | None) -> tuple[Path, Entry] | None:
+    runs = running()
+    return only(runs) if runs and app is None else runs.get(app or "")
 
 
 def _stopped() -> dict[str, Path]:
@@ -150,3 +150,38 @@ def _stopped() -> dict[str, Path]:
 
 def _last_used_s(folder: Path) -> float:
     return max(path.stat().st_mtime for path in folder.iterdir())
+
+
+class LastAllocation:
+    """The last allocation of the application with the state folder *state*.
+
+    *failure* is why the current allocation could not be saved; "" if it is saved.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._file = state / "allocation.json"
+        self._saved: Mapping[str, int] | None = None
+        self.failure = ""
+
+    def read(self) -> dict[str, int]:
+        """Return the allocation that was saved last, without invalid numbers."""
+        try:
+            told = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}  # not worth an error: the loop soon finds an allocation
+        return {
+            name: processors
+            for name, processors in (told.items() if isinstance(told, dict) else ())
+            if isinstance(processors, int) and processors > 0
+        }
+
+    def save(self, allocation: Mapping[str, int]) -> None:
+        """Save *allocation* durably, if it has changed; set `failure` if that fails."""
+        if allocation != self._saved:
+            try:
+                write_durably(self._file, json.dumps(dict(allocation)).encode())
+            except EngineError as error:
+                self.failure = str(error)
+                return
+            self._saved = dict(allocation)
+        self.failure = ""

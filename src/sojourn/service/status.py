@@ -18,17 +18,6 @@ from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
 
-__all__ = [
-    "DecisionStatus",
-    "LatestDecisions",
-    "Measured",
-    "OperatorStatus",
-    "Status",
-    "from_json",
-    "status",
-    "to_json",
-]
-
 _MOST_DECISIONS = 10
 # The longest service time is of the last minute, so that a scrape per minute misses none.
 _LONGEST_WITHIN_S = 60.0
@@ -78,8 +67,6 @@ class OperatorStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionStatus:
-    """A decision or an order by hand."""
-
     at: str
     """Its time in UTC, in ISO format."""
     at_s: float
@@ -94,8 +81,6 @@ class DecisionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The status of a running application."""
-
     name: str
     policy: str
     target: Target
@@ -129,7 +114,6 @@ class Status:
 
     @property
     def processors(self) -> int:
-        """The total number of processors in the allocation."""
         return sum(self.allocation.values())
 
 
@@ -167,7 +151,6 @@ class LatestDecisions:
 def status(
     supervisor: Supervisor, decisions: Sequence[DecisionStatus] = (), history: str | None = None
 ) -> Status:
-    """Return the status of the application that *supervisor* runs."""
     orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
     usable = (e.observation for e in reversed(known.episodes) if e.observation.usable)
     seen = next(usable, Observation.unusable(0.0, 0.0, "nothing was measured yet"))
@@ -249,7 +232,6 @@ def _known(value: float | None) -> float | None:
 
 
 def to_json(status: Status) -> dict[str, Any]:
-    """Return a status as a JSON object."""
     told: dict[str, Any] = msgspec.to_builtins(status, enc_hook=_plain)
     return told | {name: told["health"].pop(name) for name in _BESIDE}
 

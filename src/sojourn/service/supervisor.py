@@ -14,12 +14,9 @@ from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
 from sojourn.measure.node_costs import Bill
 from sojourn.measure.observation import Observation
-from sojourn.service.floor import Floor
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders, checked_allocation
-from sojourn.service.stalls import Stalls
+from sojourn.service.warnings import Floor, Stalls
 from sojourn.topology import Topology
-
-__all__ = ["RESUMES", "Supervisor"]
 
 RESUMES = "`sojourn resume` starts it again"
 """The hint in messages while the loop is paused."""
@@ -77,12 +74,10 @@ class Supervisor:
 
     @property
     def knowledge(self) -> Knowledge:
-        """The current knowledge of the loop."""
         return self._loop.knowledge
 
     @property
     def mode(self) -> Mode:
-        """The mode of the loop: whether it acts, and why not."""
         return self._loop.mode
 
     @property
@@ -106,7 +101,6 @@ class Supervisor:
         return replace(of_engine, notices=(*of_engine.notices, *self.stalls.notices))
 
     def end(self) -> None:
-        """End the loop after the current turn."""
         self._ended = True
 
     def turns(self, until_s: float = inf) -> Iterator[Episode]:
@@ -155,7 +149,6 @@ class Supervisor:
         return f"the loop is paused: it measures and recommends; {RESUMES}"
 
     def resume(self, by: str = "") -> str:
-        """Resume the loop, and return a message."""
         with self._lock:
             self._check_open()
             self._failures.clear()

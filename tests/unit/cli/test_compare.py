@@ -24,7 +24,7 @@ from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile
 from sojourn.report.comparison import Outcome, dominating, outcomes
 from sojourn.report.plot.comparison import draw_comparison
-from sojourn.report.terminal.rehearsal import trade_off
+from sojourn.report.terminal.runs import trade_off
 from sojourn.simulate.rehearsal import Score, Stage
 from sojourn.simulate.workload import Rates
 

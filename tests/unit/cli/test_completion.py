@@ -15,7 +15,7 @@ from sojourn.cli import app
 from sojourn.decide.plan import Plan
 from sojourn.engine import Health, NodeHealth
 from sojourn.model.station import names as station_names
-from sojourn.service.control import Server
+from sojourn.service.control import serving
 from sojourn.service.folders import state_folder
 from sojourn.service.name_lock import NameLock
 from sojourn.service.orders import LoopSettings
@@ -58,7 +58,7 @@ def listening(tmp_path, name="vld"):
     )
     with (
         NameLock(name, address="apps:app", state=tmp_path, logs=tmp_path / "logs") as claim,
-        Server(
+        serving(
             claim.socket,
             claim.token,
             partial(answer, running, partial(status, running)),

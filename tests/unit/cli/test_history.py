@@ -27,9 +27,8 @@ from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.report.plot.history import draw_history
-from sojourn.report.totals import Totals
-from sojourn.report.turns import lines, turns
-from sojourn.service.control import Server
+from sojourn.report.turns import Totals, lines, turns
+from sojourn.service.control import serving
 from sojourn.service.folders import state_folder
 from sojourn.service.name_lock import NameLock
 from sojourn.simulate.simulator import Simulator
@@ -356,7 +355,7 @@ def test_of_an_application_that_runs_the_history_is_that_which_it_writes(tmp_pat
     for told_of, found in (({"history": str(elsewhere)}, elsewhere), ({}, own)):
         with (
             NameLock("mill", address="apps:app", state=state, logs=state / "logs") as claim,
-            Server(claim.socket, claim.token, lambda _request, told_of=told_of: told_of),
+            serving(claim.socket, claim.token, lambda _request, told_of=told_of: told_of),
         ):
             assert f"from {found}\n" in run().stdout
             assert f"from {found}\n" in run("--app", "mill").stdout

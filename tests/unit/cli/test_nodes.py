@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from sojourn.cli import app
 from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth
-from sojourn.service.control import Server
+from sojourn.service.control import serving
 from sojourn.service.name_lock import NameLock
 from sojourn.service.status import DecisionStatus, Measured, OperatorStatus, Status, to_json
 
@@ -49,7 +49,7 @@ class Application:
     def run(self, *arguments):
         with (
             NameLock("vld", address="vld:app", state=self.state, logs=self.state) as claim,
-            Server(claim.socket, claim.token, lambda _request: to_json(self.told)),
+            serving(claim.socket, claim.token, lambda _request: to_json(self.told)),
         ):
             return CliRunner().invoke(app, list(map(str, arguments)))
 

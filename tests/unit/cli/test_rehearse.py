@@ -30,7 +30,7 @@ from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.report.terminal.chart import columns, draw_columns
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import picture
+from sojourn.report.terminal.progress import picture
 from sojourn.report.turns import Turn
 
 VLD = Path(__file__).parents[3] / "examples" / "vld.yaml"
@@ -364,8 +364,9 @@ def test_json_stays_alone_where_a_rehearsal_is_drawn(trace):
 
 def test_a_picture_is_drawn_no_faster_than_asked_for(one, monkeypatch):
     waits = []
-    monkeypatch.setattr("sojourn.report.terminal.watch.monotonic", lambda: 100.0 + sum(waits))
-    monkeypatch.setattr("sojourn.report.terminal.watch.sleep", waits.append)
+    module = "sojourn.report.terminal.progress"
+    monkeypatch.setattr(f"{module}.monotonic", lambda: 100.0 + sum(waits))
+    monkeypatch.setattr(f"{module}.sleep", waits.append)
     with picture(one, 5.0, Console(file=StringIO())) as show:
         for number in (1, 2, 3):
             show(turn(number).episode)

@@ -27,7 +27,7 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.history import read_episodes, read_run
 from sojourn.service import engines as registry
 from sojourn.service.engines import launcher
-from sojourn.service.last_allocation import LastAllocation
+from sojourn.service.state_folder import LastAllocation
 from sojourn.service.supervisor import Supervisor
 from sojourn.spark.driver.settings import SparkSettings, read_client_options
 

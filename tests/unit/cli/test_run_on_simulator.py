@@ -163,7 +163,7 @@ def test_one_that_starts_is_stopped_too(tmp_path):
 
 
 def test_a_stop_of_one_that_failed_says_so(monkeypatch):
-    module = import_module("sojourn.cli.stop")
+    module = import_module("sojourn.cli.steer")
     monkeypatch.setattr(module, "stop_application", lambda *_args, **_more: 1)
     with started():
         done = CliRunner().invoke(app, ["stop"])

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from sojourn.cli import app
-from sojourn.service.control import Server
+from sojourn.service.control import serving
 from sojourn.service.folders import state_folder
 from sojourn.service.name_lock import NameLock
 from sojourn.spark.driver.state.checkpoints import Checkpoints
@@ -125,7 +125,7 @@ def test_the_folder_of_a_running_application_is_known(tmp_path):
     StateWriter(state, counting()).commit({'["the"]': {"n": 3}})
     with (
         NameLock("words", address="words:app", state=state, logs=state / "logs") as claim,
-        Server(claim.socket, claim.token, partial(dict)),
+        serving(claim.socket, claim.token, partial(dict)),
     ):
         assert json.loads(said("count", "the", "--json"))["state"] == {"n": 3}
 

@@ -29,7 +29,7 @@ from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile, EngineError
 from sojourn.report.prometheus import serve_metrics
 from sojourn.report.terminal.status import status_view
-from sojourn.service.control import Server
+from sojourn.service.control import serving
 from sojourn.service.folders import state_folder
 from sojourn.service.logs import Tail
 from sojourn.service.name_lock import NameLock
@@ -84,7 +84,7 @@ def listening(tmp_path, name="vld"):
     state = tmp_path / name
     with (
         NameLock(name, address="apps:app", state=state, logs=state / "logs") as claim,
-        Server(claim.socket, claim.token, partial(answer, running, told)),
+        serving(claim.socket, claim.token, partial(answer, running, told)),
     ):
         for episode in islice(running.turns(), 20):
             decisions.add(episode)

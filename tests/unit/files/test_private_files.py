@@ -10,8 +10,7 @@ from sojourn.errors import BadFile
 from sojourn.files.logs import LogRotation
 from sojourn.files.private_files import append_to, claim_folder, make_folder
 from sojourn.history import HistoryFile
-from sojourn.service.last_allocation import LastAllocation
-from sojourn.service.state_folder import StateFolder
+from sojourn.service.state_folder import LastAllocation, StateFolder
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.task.sink_memory import SinkMemory

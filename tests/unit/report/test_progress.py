@@ -76,7 +76,7 @@ def test_elsewhere_it_is_silent(monkeypatch):
          ("simulate", VLD, "--allocation", BEST, "--records", "100"),
          ["loading the simulator"]),
         ("report.terminal.progress", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
-        ("report.terminal.watch", ("rehearse", VLD, *TRACE, "--json"),
+        ("report.terminal.progress", ("rehearse", VLD, *TRACE, "--json"),
          ["rehearsing vld", "0:00:10 of 0:00:24"]),
     ],
     ids=["plan", "explain", "predict", "simulate", "rehearse", "rehearse as JSON"],

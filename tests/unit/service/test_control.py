@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from sojourn.errors import BadAllocation, BadFile, BadInput, EngineError
-from sojourn.service.control import REQUEST_BYTES, Server, ask, peer_uid
+from sojourn.service.control import REQUEST_BYTES, ask, peer_uid, serving
 from sojourn.service.folders import Entry, find, running
 from sojourn.service.name_lock import NameLock
 
@@ -42,7 +42,7 @@ def claimed(name="words"):
 @pytest.fixture
 def app(places):
     """Return the folder and the entry of an application that listens."""
-    with claimed() as held, Server(held.socket, held.token, echo):
+    with claimed() as held, serving(held.socket, held.token, echo):
         assert held.folder.parent == places
         yield held.folder, Entry.read(held.folder)
 
@@ -127,7 +127,7 @@ def test_another_user_is_refused_whatever_they_would_say():
     """The folder keeps them out; where it does not, the socket does."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "open.sock"
-        with Server(path, "token", echo):
+        with serving(path, "token", echo):
             Path(folder).chmod(0o755)
             path.chmod(0o777)
             done = subprocess.run(
@@ -157,7 +157,7 @@ def test_where_the_system_does_not_tell_the_token_decides(app, monkeypatch):
 @pytest.mark.usefixtures("places")
 def test_one_that_has_ended_is_gone():
     with claimed() as held:
-        with Server(held.socket, held.token, echo):
+        with serving(held.socket, held.token, echo):
             entry = Entry.read(held.folder)
         assert not held.socket.exists()
         with pytest.raises(EngineError, match=rf"words \(pid {os.getpid()}\) does not answer"):
@@ -185,7 +185,7 @@ def test_where_none_runs_it_says_how_to_start_one():
 
 @pytest.mark.usefixtures("app")
 def test_of_several_one_has_to_be_named():
-    with claimed("votes") as held, Server(held.socket, held.token, echo):
+    with claimed("votes") as held, serving(held.socket, held.token, echo):
         with pytest.raises(
             BadInput, match="2 applications are running: votes, words; choose one: --app votes"
         ):
@@ -217,7 +217,7 @@ def test_one_that_started_without_the_environment_is_found_too(monkeypatch):
     """A command in a terminal has XDG_RUNTIME_DIR, an application of cron has not."""
     runtime = os.environ["XDG_RUNTIME_DIR"]
     monkeypatch.delenv("XDG_RUNTIME_DIR")
-    with claimed() as held, Server(held.socket, held.token, echo):
+    with claimed() as held, serving(held.socket, held.token, echo):
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         assert find()[0] == find("words")[0] == held.folder
 

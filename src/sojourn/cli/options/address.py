@@ -1,17 +1,16 @@
 """The FILE or APP argument of commands, `--rate`, and `--app`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from sojourn.cli.options.completion import topologies
+from sojourn.cli.options.completion import applications, applications_that_ran, topologies
 from sojourn.cli.options.group import Group
 from sojourn.errors import BadInput
+from sojourn.service.state_folder import known_applications
 from sojourn.text import shown
-
-__all__ = ["AddressArgument", "RateOptions", "read_rate_options"]
 
 AddressArgument = Annotated[
     str,
@@ -35,7 +34,6 @@ def _read_rates(
         ),
     ] = None,
 ) -> dict[str, float]:
-    """Return the rate of each source."""
     return read_rate_options(rate)
 
 
@@ -61,3 +59,26 @@ def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:
             raise BadInput(f"--rate {name} is given twice; write it once")
         rates[name] = per_s
     return rates
+
+
+def _app(meaning: str, names: Callable[[str], list[str]]) -> Any:  # noqa: ANN401 - what typer returns
+    return Option("--app", metavar="NAME", help=meaning, autocompletion=names)
+
+
+AppOption = Annotated[
+    str | None, _app("Application name; needed only if several run.", applications)
+]
+AnyAppOption = Annotated[
+    str | None,
+    _app(
+        "Application name, running or not (default: the one that runs, or ran last).",
+        applications_that_ran,
+    ),
+]
+
+
+def app_hint(text: str) -> str:
+    """Return a hint to write --app, if *text* is the name of an application; otherwise ""."""
+    if text not in known_applications():
+        return ""
+    return f"; {text} is an application: write --app {text}"

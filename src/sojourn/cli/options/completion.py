@@ -8,27 +8,13 @@ from pathlib import Path
 import typer
 
 from sojourn.act.policy import names as policy_names
-from sojourn.decide.place import names as placer_names
+from sojourn.cli.options import in_state
 from sojourn.errors import SojournError
 from sojourn.service.control import ask_status
 from sojourn.service.folders import find, running
-from sojourn.service.state_folder import find_in_state, known_applications
-from sojourn.spark.driver.settings import read_folder
-
-__all__ = [
-    "applications",
-    "applications_that_ran",
-    "completing",
-    "nodes",
-    "operators",
-    "operators_to_scale",
-    "operators_with_logs",
-    "operators_with_state",
-    "placers",
-    "policies",
-    "policy_list",
-    "topologies",
-]  # fmt: skip
+from sojourn.service.logs import log_files
+from sojourn.service.state_folder import known_applications
+from sojourn.service.status import Status
 
 _FILES = (".yaml", ".yml", ".json")
 
@@ -48,25 +34,14 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
 applications = completing(running)
 applications_that_ran = completing(known_applications)
 policies = completing(policy_names)
-placers = completing(placer_names)
 
 
 def operators(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete the operators of the running application."""
-
-    def known() -> Iterable[str]:
-        return ask_status(*find(ctx.params.get("app"))).operators
-
-    return completing(known)(incomplete)
+    return completing(lambda: _status(ctx).operators)(incomplete)
 
 
 def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete the nodes of the running application."""
-
-    def known() -> Iterable[str]:
-        return (node.name for node in ask_status(*find(ctx.params.get("app"))).health.nodes)
-
-    return completing(known)(incomplete)
+    return completing(lambda: (node.name for node in _status(ctx).health.nodes))(incomplete)
 
 
 def operators_to_scale(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -76,34 +51,23 @@ def operators_to_scale(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def operators_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete operators that have a log."""
-
-    def known() -> Iterable[str]:
-        state = ctx.params.get("state")
-        folder = (
-            find_in_state("logs", ctx.params.get("app"))
-            if state is None
-            else read_folder(state) / "logs"
-        )
-        return (path.stem for path in sorted(folder.glob("*.log")))
-
-    return completing(known)(incomplete)
+    return completing(lambda: log_files(_in_state(ctx, "logs")))(incomplete)
 
 
 def operators_with_state(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete operators that keep a state for each key."""
-
     def known() -> Iterable[str]:
-        state, name = ctx.params.get("state"), "application.json"
-        path = (
-            find_in_state(name, ctx.params.get("app"))
-            if state is None
-            else read_folder(state) / name
-        )
-        form = json.loads(path.read_text(encoding="utf-8"))
+        form = json.loads(_in_state(ctx, "application.json").read_text(encoding="utf-8"))
         return form.get("states", ())  # type: ignore[no-any-return]
 
     return completing(known)(incomplete)
+
+
+def _status(ctx: typer.Context) -> Status:
+    return ask_status(*find(ctx.params.get("app")))
+
+
+def _in_state(ctx: typer.Context, name: str) -> Path:
+    return in_state(name, ctx.params.get("app"), ctx.params.get("state"))
 
 
 def policy_list(incomplete: str) -> list[str]:
@@ -116,7 +80,6 @@ def policy_list(incomplete: str) -> list[str]:
 
 
 def topologies(incomplete: str) -> list[str]:
-    """Complete topology files and folders."""
     folder, _, begin = incomplete.rpartition("/")
     found = []
     with suppress(OSError):

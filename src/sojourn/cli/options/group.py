@@ -13,8 +13,6 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any
 
-__all__ = ["Group", "expanded", "option_names"]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

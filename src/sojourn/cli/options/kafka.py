@@ -1,14 +1,17 @@
 """Options for Kafka and Spark. Values of client options are never printed."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
 from sojourn.cli.options.group import Group
-from sojourn.errors import BadInput
+from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.measure.duration import read_duration_s
+from sojourn.service.control import ask
+from sojourn.service.folders import find
 from sojourn.spark.driver.master import LOCAL, Master, read_conf
 from sojourn.spark.driver.settings import (
     SparkSettings,
@@ -16,8 +19,6 @@ from sojourn.spark.driver.settings import (
     read_folder,
     read_starting,
 )
-
-__all__ = ["KafkaOptions", "SparkEngineOptions"]
 
 
 def _read_clients(
@@ -39,71 +40,6 @@ def _read_clients(
 
 
 KafkaOptions = Annotated[dict[str, str], Group(_read_clients)]
-
-
-def _read_master(
-    *,
-    master: Annotated[
-        str,
-        Option(
-            metavar="URL",
-            help="Where Spark runs: local, spark://HOST:PORT, yarn or k8s://URL.",
-        ),
-    ] = LOCAL,
-    conf: Annotated[
-        list[str] | None,
-        Option(
-            metavar="KEY=VALUE",
-            help="Setting of Spark; may be repeated. Put secrets into spark-defaults.conf: "
-            "other users can read the command line.",
-        ),
-    ] = None,
-    py_files: Annotated[
-        str | None,
-        Option(
-            metavar="FILE,…",
-            help="Modules (.py) and packages (.zip, .egg) to ship to the nodes.",
-        ),
-    ] = None,
-) -> Master:
-    """Return the master of Spark, with its settings and files."""
-    files = tuple(Path(name.strip()) for name in (py_files or "").split(",") if name.strip())
-    return Master(url=master, spark=read_conf(conf or ()), py_files=files)
-
-
-MasterOptions = Annotated[Master, Group(_read_master)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Nodes:
-    least: int
-    most: int | None
-    processors: int | None
-
-
-def _read_nodes(
-    *,
-    min_nodes: Annotated[
-        int, Option(min=1, help="Cluster: minimum number of executors, requested at the start.")
-    ] = 1,
-    max_nodes: Annotated[
-        int | None,
-        Option(
-            min=1,
-            help="Cluster: maximum number of executors; they are requested and released as "
-            "processors need them (default: use those that Spark has).",
-        ),
-    ] = None,
-    processors_per_node: Annotated[
-        int | None,
-        Option(min=1, help="Cluster: processors per executor (default: its cores)."),
-    ] = None,
-) -> _Nodes:
-    """Return the bounds of the number of nodes."""
-    return _Nodes(min_nodes, max_nodes, processors_per_node)
-
-
-NodeOptions = Annotated[_Nodes, Group(_read_nodes)]
 
 
 def _read_spark(
@@ -167,27 +103,63 @@ def _read_spark(
             help="Time without a heartbeat of a Spark task after which its batch runs again.",
         ),
     ] = "10s",
-    master: MasterOptions,
-    nodes: NodeOptions,
+    master: Annotated[
+        str,
+        Option(
+            metavar="URL",
+            help="Where Spark runs: local, spark://HOST:PORT, yarn or k8s://URL.",
+        ),
+    ] = LOCAL,
+    conf: Annotated[
+        list[str] | None,
+        Option(
+            metavar="KEY=VALUE",
+            help="Setting of Spark; may be repeated. Put secrets into spark-defaults.conf: "
+            "other users can read the command line.",
+        ),
+    ] = None,
+    py_files: Annotated[
+        str | None,
+        Option(
+            metavar="FILE,…",
+            help="Modules (.py) and packages (.zip, .egg) to ship to the nodes.",
+        ),
+    ] = None,
+    min_nodes: Annotated[
+        int, Option(min=1, help="Cluster: minimum number of executors, requested at the start.")
+    ] = 1,
+    max_nodes: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Cluster: maximum number of executors; they are requested and released as "
+            "processors need them (default: use those that Spark has).",
+        ),
+    ] = None,
+    processors_per_node: Annotated[
+        int | None,
+        Option(min=1, help="Cluster: processors per executor (default: its cores)."),
+    ] = None,
     encrypt: Annotated[
         bool,
         Option("--encrypt", help="Encrypt connections between hosts and executors (TLS)."),
     ] = False,
 ) -> SparkSettings:
-    """Return the settings of the engine. Raise `BadInput` if options conflict."""
+    files = tuple(Path(name.strip()) for name in (py_files or "").split(",") if name.strip())
+    on = Master(url=master, spark=read_conf(conf or ()), py_files=files)
     if broker_port is not None and bootstrap_servers is not None:
         raise BadInput(
             f"--broker-port {broker_port} is the port of Sojourn's own broker, and "
             f"--bootstrap-servers {bootstrap_servers} names another; leave out one of them"
         )
-    if nodes.most is not None and master.is_local:
+    if max_nodes is not None and on.is_local:
         raise BadInput(
-            f"--max-nodes {nodes.most} needs a cluster, but --master is {master.url}; leave "
+            f"--max-nodes {max_nodes} needs a cluster, but --master is {master}; leave "
             "it out, or write --master spark://HOST:PORT"
         )
-    if encrypt and master.is_local:
+    if encrypt and on.is_local:
         raise BadInput(
-            f"--encrypt needs a cluster, but --master is {master.url}; leave it out, or write "
+            f"--encrypt needs a cluster, but --master is {master}; leave it out, or write "
             "--master spark://HOST:PORT"
         )
     return SparkSettings(
@@ -202,14 +174,59 @@ def _read_spark(
         patience_s=read_duration_s(kafka_patience),
         disk_patience_s=read_duration_s(disk_patience),
         broker_port=broker_port,
-        master=master.url,
-        spark=master.spark,
-        py_files=master.py_files,
+        master=master,
+        spark=on.spark,
+        py_files=files,
         encrypt=encrypt,
-        min_nodes=nodes.least,
-        max_nodes=nodes.most,
-        processors_per_node=nodes.processors,
+        min_nodes=min_nodes,
+        max_nodes=max_nodes,
+        processors_per_node=processors_per_node,
     )
 
 
 SparkEngineOptions = Annotated[SparkSettings, Group(_read_spark)]
+
+
+def kafka_of(
+    app: str | None,
+    servers: str | None,
+    state: Path | None,
+    options: str = "--bootstrap-servers HOST:PORT --app NAME",
+) -> tuple[str, Mapping[str, str]]:
+    """Return the name of an application, and the options for clients of its Kafka.
+
+    Without *servers* and *state* it must run. One that does not run is named by *app* or by its
+    folder *state*, and its brokers are *servers*. *options* of the command are for the error if
+    none runs.
+    """
+    if servers is None and state is None:
+        return _running(app, options)
+    if servers is None or app is None:
+        if state is None:
+            raise BadInput("no application is named; add --app or --state")
+        app = _named_in(state)
+    if servers is None:
+        raise BadInput(
+            f"{state} does not say where the Kafka of {app} is; add --bootstrap-servers, or "
+            "start the application if it has its own broker"
+        )
+    return app, {"bootstrap.servers": servers}
+
+
+def _running(app: str | None, options: str) -> tuple[str, Mapping[str, str]]:
+    try:
+        folder, entry = find(app)
+    except EngineError as error:
+        raise EngineError(
+            f"{error}. If it has ended, add {options}; its own broker runs only while the "
+            "application does"
+        ) from error
+    return entry.name, ask(folder, entry, {"ask": "kafka"})["clients"]
+
+
+def _named_in(state: Path) -> str:
+    path = state / "application.json"
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["application"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadFile(str(path), "does not name its application", "add --app") from error

@@ -1,6 +1,6 @@
 """The load of `run`: a trace to generate, or rates of sources."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -16,16 +16,11 @@ from sojourn.cli.options.group import Group
 from sojourn.cli.options.stage import FasterOption, TimesOption
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates
-from sojourn.topology import Arrival
 from sojourn.topology.file import read_topology
-
-__all__ = ["LoadOptions", "OfferedLoad"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedLoad:
-    """The load of an application."""
-
     rates: Mapping[str, float]
     """Records per second of each source, on the simulator."""
     trace: Rates | None
@@ -35,10 +30,6 @@ class OfferedLoad:
     def lasts_s(self) -> float:
         """The length of the trace; infinite without one."""
         return inf if self.trace is None else self.trace.points[-1][0]
-
-    def among(self, arrivals: Sequence[Arrival]) -> dict[str, Rates]:
-        """Return the trace divided among *arrivals*, in proportion to their rates."""
-        return {} if self.trace is None else self.trace.among(arrivals)
 
     def by_source(self, app: App, address: str) -> dict[str, tuple[tuple[float, float], ...]]:
         """Return the points of the trace by source.
@@ -51,7 +42,7 @@ class OfferedLoad:
         if self.trace is None:
             return {}
         if not is_application(address):
-            shared = self.among(entrances(read_topology(Path(address))))
+            shared = self.trace.among(entrances(read_topology(Path(address))))
             return {name: rates.points for name, rates in shared.items()}
         from sojourn.spark.driver.load.offered_load import load_sources  # noqa: PLC0415 - optional
 
@@ -80,7 +71,6 @@ def _read_load(
         ),
     ] = None,
 ) -> OfferedLoad:
-    """Return the load, with the trace read from its file."""
     return OfferedLoad(
         rates=read_rate_options(rate),
         trace=None if trace is None else read_rates(trace, times=times, faster=faster),

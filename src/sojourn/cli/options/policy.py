@@ -1,4 +1,4 @@
-"""`--policy`, its options, and `--passive`."""
+"""`--policy`, its options, `--passive`, and `--placement`."""
 
 from typing import Annotated
 
@@ -7,12 +7,12 @@ from typer import Option
 from sojourn.act.options import PolicyChoice, Setting, read_setting
 from sojourn.act.policy import DEFAULT, names
 from sojourn.app.address import import_from_here
-from sojourn.cli.options.completion import policies
+from sojourn.cli.options.completion import completing, policies
 from sojourn.cli.options.group import Group
+from sojourn.decide.place import Placer, placer
+from sojourn.decide.place import names as placer_names
 from sojourn.measure.duration import read_duration_s
 from sojourn.text import shown
-
-__all__ = ["PassiveOption", "PolicyOptions"]
 
 PassiveOption = Annotated[bool, Option("--passive", help="Only recommend; change nothing.")]
 
@@ -67,3 +67,18 @@ def _read_policy(
 
 
 PolicyOptions = Annotated[PolicyChoice, Group(_read_policy)]
+
+_PLACEMENT = Option(
+    metavar="NAME",
+    help=f"Placement of processors on nodes: {', '.join(placer_names())}, or your own: "
+    "package.module:name.",
+    autocompletion=completing(placer_names),
+)
+PlacementOption = Annotated[str, _PLACEMENT]
+NewPlacementOption = Annotated[str | None, _PLACEMENT]
+
+
+def read_placement(name: str) -> Placer:
+    """Return the placer of this name; a user's own may be in the current folder."""
+    import_from_here(name)
+    return placer(name)

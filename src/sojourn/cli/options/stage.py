@@ -1,39 +1,25 @@
 """Options for the simulator: trace, interval of the loop, cost of changes, distributions."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Option
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.cli.options.group import Group
-from sojourn.cli.options.nodes import SimulatedNodeOptions, SimulatedNodes
-from sojourn.cli.options.placement import PlacementOption, read_placement
-from sojourn.decide.place import DEFAULT, Placer
-from sojourn.decide.target import Target
+from sojourn.cli.options.policy import PlacementOption, read_placement
+from sojourn.decide.place import DEFAULT
+from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
 from sojourn.report.terminal.progress import loading_simulator
 from sojourn.simulate.trace import read_rates
-from sojourn.simulate.workload import Workload
+from sojourn.simulate.workload import Gaps, Service, ServiceShape, Workload
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.rehearsal import Stage
-from collections.abc import Callable
-from functools import partial
-from typing import cast
-
-from sojourn.simulate.workload import Gaps, Service, ServiceShape
-
-__all__ = [
-    "EveryOption",
-    "FasterOption",
-    "Play",
-    "PlayOptions",
-    "ShapesOptions",
-    "TimesOption",
-    "TraceOption",
-]
 
 TraceOption = Annotated[
     Path,
@@ -50,54 +36,7 @@ EveryOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Play:
-    """The settings of a rehearsal: trace, interval of the loop, cost of changes, nodes."""
-
-    times: float
-    """A factor of the rates."""
-    faster: float
-    """A factor by which the trace is compressed in time."""
-    every_s: float
-    """Time between two turns of the loop."""
-    window_s: float
-    """Length of the windows whose latency is compared with the target."""
-    pause_s: float
-    """Pause of an operator when its processors change."""
-    placer: Placer
-    nodes: SimulatedNodes | None
-    """None if the number of nodes is fixed."""
-
-    def stage(
-        self,
-        topology: Topology,
-        trace: Path,
-        *,
-        target: Target,
-        most: int | None,
-        workload: Workload,
-        midnight_s: float = 0.0,
-    ) -> "Stage":
-        """Return the stage of a rehearsal. Raise `BadInput` if numba is missing."""
-        with loading_simulator():
-            from sojourn.simulate.rehearsal import Stage  # noqa: PLC0415 - numba is optional
-        return Stage(
-            topology=topology,
-            rates=read_rates(trace, times=self.times, faster=self.faster),
-            target=target,
-            every_s=self.every_s,
-            window_s=self.window_s,
-            pause_s=self.pause_s,
-            most=most,
-            midnight_s=midnight_s,
-            workload=workload,
-            placer=self.placer,
-            bounds=None if self.nodes is None else self.nodes.bounds,
-            node_adding_s=0.0 if self.nodes is None else self.nodes.adding_s,
-        )
-
-
-def _read_play(
+def _read_stage(
     *,
     times: TimesOption = 1.0,
     faster: FasterOption = 1.0,
@@ -113,21 +52,50 @@ def _read_play(
         Option(metavar="TIME", help="How long operators pause when their processors change."),
     ] = "0s",
     placement: PlacementOption = DEFAULT,
-    nodes: SimulatedNodeOptions,
-) -> Play:
-    """Return the settings of a rehearsal."""
-    return Play(
-        times=times,
-        faster=faster,
-        every_s=read_duration_s(every),
-        window_s=read_duration_s(window),
-        pause_s=read_duration_s(pause),
-        placer=read_placement(placement),
-        nodes=nodes,
-    )
+    min_nodes: Annotated[int, Option(min=1, help="The fewest nodes.")] = 1,
+    max_nodes: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Ask for nodes as processors need them, at most so many, and give them back "
+            "(default: one machine).",
+        ),
+    ] = None,
+    processors_per_node: Annotated[
+        int | None, Option(min=1, help="Processors for a node; --max-nodes needs it.")
+    ] = None,
+    node_delay: Annotated[
+        str, Option(metavar="TIME", help="How long a node takes to come.")
+    ] = "30s",
+) -> Callable[..., "Stage"]:
+    """Return a function that makes a stage of a topology, a trace and other fields."""
+    settings: dict[str, Any] = {}
+    if max_nodes is not None:
+        if processors_per_node is None:
+            raise BadInput(
+                f"--max-nodes {max_nodes} needs the size of a node; add --processors-per-node 5"
+            )
+        settings["bounds"] = NodeBounds(
+            least=min_nodes, most=max_nodes, processors=processors_per_node
+        )
+        settings["node_adding_s"] = read_duration_s(node_delay)
+    settings |= {
+        "every_s": read_duration_s(every),
+        "window_s": read_duration_s(window),
+        "pause_s": read_duration_s(pause),
+        "placer": read_placement(placement),
+    }
+
+    def stage(topology: Topology, trace: Path, **others: Any) -> "Stage":  # noqa: ANN401 - fields of it
+        with loading_simulator():
+            from sojourn.simulate.rehearsal import Stage  # noqa: PLC0415 - numba is optional
+        rates = read_rates(trace, times=times, faster=faster)
+        return Stage(topology=topology, rates=rates, **settings, **others)
+
+    return stage
 
 
-PlayOptions = Annotated[Play, Group(_read_play)]
+StageOptions = Annotated[Callable[..., Any], Group(_read_stage)]  # typer resolves no "Stage"
 
 
 def _read_shapes(
@@ -148,7 +116,6 @@ def _read_shapes(
         ),
     ] = "renewal",
 ) -> Callable[[Topology], Workload]:
-    """Return a function that makes the workload of a topology."""
     shape = Service(shape=cast("ServiceShape", service))
     return partial(Workload.everywhere, service=shape, gaps=Gaps.read(gaps))
 

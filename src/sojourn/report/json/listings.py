@@ -15,14 +15,11 @@ if TYPE_CHECKING:  # Kafka's client and the store are optional
     from sojourn.spark.driver.state.key_states import KeyState, StateSummary
     from sojourn.spark.driver.state.state_form import StateForm
 
-__all__ = ["key_json", "letter_json", "policy_json", "summary_json", "utc_text"]
-
 # The options of a policy do not depend on its target.
 _ANY = Target("mean", 1.0)
 
 
 def policy_json(name: str) -> dict[str, Any]:
-    """Return the name, meaning and options of a policy as JSON."""
     made = policy(name, target=_ANY)
     return {
         "name": name,
@@ -40,7 +37,6 @@ def policy_json(name: str) -> dict[str, Any]:
 
 
 def summary_json(summary: "StateSummary") -> dict[str, Any]:
-    """Return the size of an operator's state as JSON."""
     at_s = summary.committed_s
     return {
         "key": ", ".join(map(str, summary.form.key)),
@@ -55,7 +51,6 @@ def summary_json(summary: "StateSummary") -> dict[str, Any]:
 
 
 def key_json(form: "StateForm", found: "KeyState") -> dict[str, Any]:
-    """Return the state of a key as JSON."""
     from sojourn.spark.driver.state.state_form import json_values  # noqa: PLC0415 - optional
 
     return {
@@ -66,7 +61,6 @@ def key_json(form: "StateForm", found: "KeyState") -> dict[str, Any]:
 
 
 def letter_json(letter: "DeadLetter") -> dict[str, Any]:
-    """Return a dead letter as JSON."""
     return {
         "position": letter.position,
         "at": utc_text(letter.at_s),
@@ -84,7 +78,6 @@ def letter_json(letter: "DeadLetter") -> dict[str, Any]:
 
 
 def utc_text(at_s: float) -> str:
-    """Return a time in UTC, to the second."""
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
 
 

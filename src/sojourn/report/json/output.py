@@ -10,11 +10,8 @@ import typer
 
 from sojourn.text import escaped_json
 
-__all__ = ["nulled", "picked", "print_event", "print_json"]
-
 
 def picked(record: object, *names: str) -> dict[str, Any]:
-    """Return the attributes *names* of *record*."""
     return {name: getattr(record, name) for name in names}
 
 
@@ -25,7 +22,6 @@ def print_json(report: Mapping[str, Any]) -> None:
 
 
 def print_event(event: str, values: Mapping[str, object]) -> None:
-    """Print an event and its values on one line."""
     typer.echo(escaped_json(json.dumps({"event": event, **nulled(values)}, ensure_ascii=False)))
 
 

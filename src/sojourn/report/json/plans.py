@@ -14,19 +14,10 @@ from sojourn.report.json.output import picked
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = [
-    "calibration_report",
-    "explanation_report",
-    "plan_report",
-    "prediction_report",
-    "simulated_report",
-]
-
 _TIMES = ("mean_s", "completion_mean_s", "std_s")
 
 
 def prediction_report(prediction: Prediction) -> dict[str, Any]:
-    """Return the JSON of `sojourn predict`."""
     report = {
         **picked(prediction, "name", "model", "processors", "allocation", *_TIMES),
         "percentiles_s": prediction.percentiles_s,
@@ -68,7 +59,6 @@ def _operators(operators: Mapping[str, OperatorFigures]) -> dict[str, Any]:
 def plan_report(
     plan: Solution, prediction: Prediction, target: Target | None
 ) -> dict[str, Any]:
-    """Return the JSON of `sojourn plan`."""
     report = prediction_report(prediction) | {
         "target": target or {"processors": plan.processors},
         "reason": plan.reason,
@@ -78,12 +68,9 @@ def plan_report(
 
 
 def explanation_report(
-    explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
+    explanation: Explanation, parts: Iterable[Part], plans: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the JSON of `sojourn explain`; times of what cannot keep up are null.
-
-    *plans* are Spark's query plans, if they were requested.
-    """
+    """Return the JSON of `sojourn explain`; times of what cannot keep up are null."""
     report = prediction_report(explanation.prediction)
     for name, operator in explanation.operators.items():
         report["operators"][name] |= picked(

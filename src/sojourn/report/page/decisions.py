@@ -8,8 +8,6 @@ from sojourn.measure.observation import Observation
 from sojourn.report.text import clock, duration
 from sojourn.report.turns import Turn, failed_text
 
-__all__ = ["Decided", "Decisions"]
-
 # Longer tables are for programs, which read `history --json`.
 _MOST_ROWS = 1000
 _MOST_OPERATORS = 8
@@ -62,7 +60,6 @@ class Decided:
 
     @property
     def expected(self) -> str:
-        """The predicted latency."""
         said = self.decision.expected
         return _seconds(said.statistic, said.seconds) if said else ""
 
@@ -92,12 +89,10 @@ class Decided:
         return ", ".join(filter(None, parts)) or "none"
 
     def same(self, turn: Turn) -> bool:
-        """Return whether *turn* repeats this decision."""
         same = turn.episode.decision.after == self.decision.after
         return not self.carried_out and self.done == turn.done and same
 
     def then(self, seen: Observation) -> None:
-        """Add a later observation."""
         if self.next_s is None:
             self.next_s = measured_s(seen, self.statistic)
         since_s, roots = self.at_s, seen.arrivals_per_s * seen.lasted_s
@@ -133,7 +128,6 @@ class Decisions:
         return self.number - len(self.rows)
 
     def count(self, turn: Turn) -> None:
-        """Add the next turn."""
         if self._open is not None and turn.episode.looked:
             self._open.then(turn.episode.observation)
         if turn.done == "hold" and not turn.episode.failure:

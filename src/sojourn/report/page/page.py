@@ -1,7 +1,7 @@
 """The page of a run: one HTML file, with a figure of panels and tooltips."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum, isfinite
 from pathlib import Path
 
@@ -17,17 +17,14 @@ from sojourn.report.page.svg import Drawn, Scale, draw, shading
 from sojourn.report.run_panels import backlog, latency, load, processors, together
 from sojourn.report.series import Course, OperatorPoint, Point
 from sojourn.report.text import clock, duration, extent, sequence
-from sojourn.report.totals import Totals
-from sojourn.report.turns import Turn, failed_text, turns
+from sojourn.report.turns import Totals, Turn, failed_text, turns
 from sojourn.text import printable
-
-__all__ = ["page", "write_page"]
 
 _ENDINGS = (".html", ".htm")
 # With more decisions, the figure has no line for each.
 _MOST_MARKS = 60
 
-Fact = tuple[str, str, str]
+_Fact = tuple[str, str, str]
 """A name, a value, and a remark."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEAD, _GAP = 1000, 64, 28, 40, 20, 12
@@ -56,7 +53,6 @@ def write_page(episodes: Iterable[Episode], run: Run, path: Path, *, number: int
 
 
 def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
-    """Return the HTML page of *run*: summary, charts and decisions."""
     totals, course = Totals(run.topology, run.target), Course(run.target)
     decisions, last = Decisions(), None
     completions, sums = Sketch.empty(), Sketch.empty()
@@ -104,8 +100,8 @@ def _plain(value: object) -> object:
 
 def _facts(
     course: Course, run: Run, totals: Totals, last: Turn, whole: Observation
-) -> list[Fact]:
-    facts: list[Fact] = []
+) -> list[_Fact]:
+    facts: list[_Fact] = []
     if targets := list(totals.judged) or [each for each in (run.target,) if each]:
         took_s = measured_s(whole, targets[-1].statistic)
         all_s = f"{duration(took_s)} over the whole run" if isfinite(took_s) else ""
@@ -125,8 +121,7 @@ def _facts(
     ]
 
 
-def _outside(totals: Totals) -> Fact:
-    """Return the fraction of the time outside the target."""
+def _outside(totals: Totals) -> _Fact:
     measured_s = fsum(judged.measured_s for judged in totals.judged.values())
     above_s = fsum(judged.above_s for judged in totals.judged.values())
     name = "time outside the target"
@@ -135,34 +130,15 @@ def _outside(totals: Totals) -> Fact:
     return name, f"{above_s / measured_s:.1%}", f"{clock(above_s)} of {clock(measured_s)}"
 
 
-def _error(error: PredictionError | None) -> Fact:
+def _error(error: PredictionError | None) -> _Fact:
     name = "prediction error"
     if error is None:
         return name, "unknown", "nothing to compare"
     return name, f"{error.spread:.1%}", f"mean {error.mean:+.1%}, {error.number} times"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Picture:
-    """The figure, as the template draws it; positions are in pixels."""
-
-    width: int
-    left: int
-    right: int
-    top: int
-    head: int
-    bottom: float
-    across: Scale
-    """The time axis."""
-    unusable: str
-    """The path of shaded intervals."""
-    panels: Sequence[Drawn]
-    columns: Sequence[tuple[float, float, str]]
-    """Position, width and text of each tooltip."""
-
-
-def _picture(course: Course) -> _Picture:
-    """Return the figure of *course*, which must have at least one point."""
+def _picture(course: Course) -> dict[str, object]:
+    """Return what the template draws of *course*, which must have a point, in pixels."""
     operators, edges = course.operators(), course.edges
     across = Scale.across(edges[0], edges[-1], _LEFT, _WIDTH - _RIGHT)
     whole = together(operators.values())
@@ -178,18 +154,18 @@ def _picture(course: Course) -> _Picture:
         height = _PIXELS * panel.height
         drawn.append(draw(panel, across, top=top, height=height))
         top += _HEAD + height + _GAP
-    return _Picture(
-        width=_WIDTH,
-        left=_LEFT,
-        right=_WIDTH - _RIGHT,
-        top=_TOP,
-        head=_HEAD,
-        bottom=top,
-        across=across,
-        unusable=shading(panels[0], across, _TOP, top),
-        panels=list(_keyed(drawn)),
-        columns=list(_columns(across, list(course.points), operators)),
-    )
+    return {
+        "width": _WIDTH,
+        "left": _LEFT,
+        "right": _WIDTH - _RIGHT,
+        "top": _TOP,
+        "head": _HEAD,
+        "bottom": top,
+        "across": across,
+        "unusable": shading(panels[0], across, _TOP, top),
+        "panels": list(_keyed(drawn)),
+        "columns": list(_columns(across, list(course.points), operators)),
+    }
 
 
 def _keyed(panels: Sequence[Drawn]) -> Iterator[Drawn]:

@@ -8,8 +8,6 @@ from math import ceil, floor, isfinite, log10
 from sojourn.report.panel import Panel, Series
 from sojourn.report.text import number
 
-__all__ = ["Drawn", "Scale", "draw", "joined", "shading", "steps", "thinned", "time_ticks"]
-
 # More points per curve are not visible on a screen, and the page would open slowly.
 _MOST_POINTS = 1000
 # The top of a linear scale, relative to the highest value.
@@ -77,13 +75,11 @@ class Scale:
 
     @classmethod
     def across(cls, since_s: float, until_s: float, left: float, right: float) -> "Scale":
-        """Return the horizontal scale of time."""
         until_s = until_s if until_s > since_s else since_s + 1.0
         ticks = time_ticks(since_s, until_s)
         return cls(low=since_s, high=until_s, below=left, above=right, ticks=ticks)
 
     def at(self, value: float) -> float:
-        """Return the pixel of *value*."""
         if self.powers:
             part = log10(max(value, self.low) / self.low) / log10(self.high / self.low)
         else:

@@ -4,25 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sojourn.report.comparison import Outcome, dominating
 from sojourn.report.panel import Panel, Series, far_apart
 from sojourn.report.plot.panels import colour, draw_rows, figure, save
-from sojourn.simulate.rehearsal import Stage
 
-__all__ = ["draw_comparison"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.rehearsal import Stage
 
 _FRONT, _GRID = "#9aa5b1", "#eceff3"
 
 
-def draw_comparison(stage: Stage, outcomes: Sequence[Outcome], path: Path) -> None:
-    """Write the plot to *path*; its suffix determines the format.
-
-    Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
-    """
+def draw_comparison(stage: "Stage", outcomes: Sequence[Outcome], path: Path) -> None:
     picture = figure(14, 6.6)
     left, right = picture.subfigures(1, 2, width_ratios=(5, 7))
     colours = {outcome.policy: colour(n) for n, outcome in enumerate(outcomes)}
@@ -99,8 +95,7 @@ def _name(
         named.append((x, y))
 
 
-def _panels(stage: Stage, outcomes: Sequence[Outcome]) -> list[Panel]:
-    """Return the panels of the load, and of each policy with the first seed."""
+def _panels(stage: "Stage", outcomes: Sequence[Outcome]) -> list[Panel]:
     times_s, rates = zip(*stage.rates.points, strict=True)
     latency, processors = [], []
     for outcome in outcomes:

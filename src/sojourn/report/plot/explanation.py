@@ -16,8 +16,6 @@ from sojourn.topology import Topology
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = ["draw_explanation", "draw_simulated"]
-
 # Beyond this many operators a curve takes seconds, and bars are too thin to read.
 _MOST_OPERATORS = 60
 _MOST_STEPS = 25
@@ -27,10 +25,6 @@ _WIRE, _WAIT, _SERVICE, _HERE, _TARGET = "#9aa5b1", "#e07a5f", "#3d5a80", "#1d35
 def draw_explanation(
     topology: Topology, explanation: Explanation, target: Target | None, path: Path
 ) -> None:
-    """Write the plot to *path*; its suffix determines the format.
-
-    Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
-    """
     picture = figure(13, 4.2)
     buys, goes, around = picture.subplots(1, 3)
     _draw_curve(buys, topology, explanation, target)

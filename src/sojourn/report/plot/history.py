@@ -12,8 +12,6 @@ from sojourn.report.run_panels import allocation, latency, load
 from sojourn.report.series import Course
 from sojourn.report.turns import turns
 
-__all__ = ["draw_history"]
-
 
 def draw_history(
     episodes: Iterable[Episode],
@@ -21,12 +19,10 @@ def draw_history(
     target: Target | float | None = None,
     title: str = "what the loop did",
 ) -> None:
-    """Write the plot of *episodes* to *path*; its suffix determines the format.
+    """Write the plot of *episodes* to *path*; raise `BadInput` if there is nothing to draw.
 
     *target* is a `Target`, or seconds of the statistic that decisions predicted. The own
     target of a turn takes precedence.
-    Raise `BadInput` if there is nothing to draw or matplotlib is missing, `BadFile` if the
-    file cannot be written.
     """
     promise = target if isinstance(target, Target) else None
     course = Course(promise)

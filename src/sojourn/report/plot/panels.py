@@ -11,8 +11,6 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.registry import optional
 from sojourn.report.panel import Panel, Series
 
-__all__ = ["colour", "draw_panels", "draw_rows", "figure", "save"]
-
 _COLOURS = ("#1d3557", "#e07a5f", "#81b29a", "#9aa5b1")
 _STACKED = (
     "#3d5a80", "#98c1d9", "#e9c46a", "#f4a261", "#81b29a", "#b5838d", "#6d6875", "#a3b18a",
@@ -66,15 +64,11 @@ def save(picture: Any, path: Path) -> None:  # noqa: ANN401
 
 
 def colour(number: int) -> str:
-    """Return the colour of the series with this *number*."""
     return _SEVERAL[number % len(_SEVERAL)]
 
 
 def draw_panels(panels: Sequence[Panel], path: Path) -> None:
-    """Write *panels* side by side to *path*; its suffix determines the format.
-
-    Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
-    """
+    """Write *panels* side by side to *path*."""
     picture = figure(6.5 * len(panels), 4.2)
     row = picture.subplots(1, len(panels), squeeze=False)[0]
     for axes, panel in zip(row, panels, strict=True):

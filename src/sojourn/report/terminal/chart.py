@@ -8,8 +8,6 @@ from rich.text import Text
 
 from sojourn.report.panel import Panel
 
-__all__ = ["columns", "draw_columns", "draw_panel"]
-
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _STEPS = len(_BLOCKS) - 1
 _LINE = "┄"

@@ -12,11 +12,6 @@ from rich.text import Text
 
 from sojourn.text import escaped_lines, printable
 
-__all__ = [
-    "FULL", "TABLE_WIDTH", "FittedTable", "busy_text", "line", "paragraph", "print_table",
-    "say", "table", "wide_console",
-]  # fmt: skip
-
 # Without a terminal, lines are not wrapped, so that tools can search them.
 _WIDEST = 10_000
 # Tables with long text are wrapped at this width.

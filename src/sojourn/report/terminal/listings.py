@@ -16,26 +16,13 @@ if TYPE_CHECKING:  # Kafka's client and the store are optional
     from sojourn.spark.driver.state.key_states import KeyState, StateSummary
     from sojourn.spark.driver.state.state_form import StateForm
 
-__all__ = [
-    "print_key",
-    "print_letter",
-    "print_letters",
-    "print_summaries",
-    "print_summary",
-    "show_policies",
-]
-
-_OF_STATES = ("operator", "key", "fields", "keys", "bytes", "reminders", "batch", "committed")
 _NUMBERS = ("keys", "bytes", "reminders", "batch")
-
-_OF_LETTERS = ("position", "at", "operator", "stream", "tries", "came from", "error")
-
-_OF_POLICIES = ("option", "value", "default", "meaning")
 
 
 def print_summaries(summaries: Mapping[str, "StateSummary"]) -> None:
     """Print the size of the state of each operator as a table."""
-    made = table(*_OF_STATES, right=_NUMBERS, wrapped=["fields"])
+    heads = ("operator", "key", "fields", *_NUMBERS, "committed")
+    made = table(*heads, right=_NUMBERS, wrapped=["fields"])
     for operator, summary in summaries.items():
         report = summary_json(summary)
         sizes = summary.keys, summary.bytes, summary.reminders
@@ -87,7 +74,8 @@ def _json(value: object) -> str:
 
 def print_letters(letters: "list[DeadLetter]") -> None:
     """Print dead letters as a table, with the first line of each error."""
-    made = table(*_OF_LETTERS, wrapped=["error"])
+    heads = ("position", "at", "operator", "stream", "tries", "came from", "error")
+    made = table(*heads, wrapped=["error"])
     for letter in letters:
         error = (letter.error.splitlines() or [""])[0]
         cells = (letter.position, utc_text(letter.at_s), letter.operator, letter.stream,
@@ -116,7 +104,7 @@ def show_policies(described: Sequence[dict[str, Any]]) -> None:
     for number, each in enumerate(described):
         console.print(Text(f"\n{each['name']}" if number else each["name"], "bold"))
         console.print(Text(each["meaning"]))
-        made = table(*_OF_POLICIES, wrapped=["value", "meaning"])
+        made = table("option", "value", "default", "meaning", wrapped=["value", "meaning"])
         for row in each["options"]:
             made.add_row(*map(Text, row.values()))
         if each["options"]:

@@ -20,8 +20,6 @@ from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.report.turns import Turn, failed_text
 from sojourn.topology import Topology
 
-__all__ = ["View", "change_text"]
-
 _MOST_OPERATORS, _MOST_CHANGES = 8, 5
 _LABEL, _LEAST_WIDTH, _WIDEST_BAR = 18, 20, 24
 # Terminals with at least this many lines have higher charts.

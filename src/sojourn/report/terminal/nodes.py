@@ -1,6 +1,6 @@
 """The nodes of a cluster on the terminal, and their traffic with the driver."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.filesize import decimal
@@ -10,8 +10,6 @@ from rich.text import Text
 from sojourn.engine import NodeHealth
 from sojourn.report.terminal.console import FittedTable, table
 from sojourn.report.text import duration, number
-
-__all__ = ["nodes_view", "traffic_view"]
 
 # The name of the machine that runs the hosts, and so has the queues.
 _DRIVER = "driver"
@@ -70,23 +68,22 @@ def _name(node: NodeHealth) -> Text:
     return Text(node.name, style="yellow" if node.reason or node.warnings else "")
 
 
+def traffic(nodes: Iterable[NodeHealth]) -> Iterator[tuple[str, str, str, int]]:
+    """Yield sender, receiver, stream and bytes of what the driver and *nodes* have sent."""
+    for node in nodes:
+        for stream, size_bytes in node.received_bytes.items():
+            yield _DRIVER, node.name, stream, size_bytes
+        for stream, size_bytes in node.sent_bytes.items():
+            yield node.name, _DRIVER, stream, size_bytes
+
+
 def traffic_view(nodes: Sequence[NodeHealth]) -> Table | None:
     """Return the table of bytes by sender, receiver and stream; None without traffic."""
-    rows = [
-        (*way, stream or "(no record)", size_bytes)
-        for node in nodes
-        for way, by_stream in (
-            ((_DRIVER, node.name), node.received_bytes),
-            ((node.name, _DRIVER), node.sent_bytes),
-        )
-        for stream, size_bytes in by_stream.items()
-    ]
-    if not rows:
-        return None
     made = table("from", "to", "stream", "bytes", right=["bytes"])
-    for sender, receiver, stream, size_bytes in rows:
-        made.add_row(Text(sender), Text(receiver), Text(stream), Text(decimal(size_bytes)))
-    return made
+    for sender, receiver, stream, size_bytes in traffic(nodes):
+        cells = (sender, receiver, stream or "(no record)", decimal(size_bytes))
+        made.add_row(*map(Text, cells))
+    return made if made.rows else None
 
 
 def _cores(node: NodeHealth) -> str:

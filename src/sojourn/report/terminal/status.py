@@ -40,10 +40,6 @@ from sojourn.service.folders import Entry
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 from sojourn.text import escaped
 
-__all__ = [
-    "application_json", "applications_view", "cluster_view", "status_view", "watch_status",
-]  # fmt: skip
-
 _EVERY_S = 1.0
 _MOST_DECISIONS = 6
 # The fraction of one processor's time from which a key is shown, and shown in yellow.
@@ -95,7 +91,6 @@ def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def cluster_view(row: Mapping[str, Any]) -> RenderableType:
-    """Return the nodes of an application, and their traffic with the driver."""
     nodes: Sequence[NodeHealth] = row["nodes"]
     if not nodes:
         return line(f"{row['name']} has no nodes: it runs on this machine")
@@ -106,7 +101,6 @@ def cluster_view(row: Mapping[str, Any]) -> RenderableType:
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the cells of an application by column head."""
     return {
         "application": row["name"],
         "pid": str(row["pid"]),
@@ -157,13 +151,10 @@ def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
 def status_view(status: Status, pid: int) -> RenderableType:
     """Return the view of `top`; *pid* is the process of the application."""
     head = f"{status.name} · pid {pid} · {clock(status.at_s)} · {status.processors} processors"
+    waits_for = status.health.waits_for
     lines: list[RenderableType] = [
         paragraph(head, "bold"),
-        *(
-            [paragraph(_runs(waits_for), "yellow")]
-            if (waits_for := status.health.waits_for)
-            else []
-        ),
+        *([paragraph(_runs(waits_for), "yellow")] if waits_for else []),
         paragraph(f"{status.policy}; {_loop(status)}"),
         _latency(status),
         Text(),
@@ -187,7 +178,6 @@ def status_view(status: Status, pid: int) -> RenderableType:
 
 
 def _runs(waits_for: str) -> str:
-    """Return "running", or the reason why the application is still starting."""
     return f"starting: {waits_for}" if waits_for else "running"
 
 
@@ -219,7 +209,6 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> FittedTable:
 
 
 def _operator(name: str, operator: OperatorStatus) -> dict[str, Text]:
-    """Return the cells of an operator by column head."""
     wanted, running = operator.wanted, operator.running
     both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
     return {

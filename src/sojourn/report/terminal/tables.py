@@ -22,11 +22,8 @@ from sojourn.topology import Topology
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = ["show_explanation", "show_plan", "show_prediction", "show_simulated"]
-
 
 def show_prediction(prediction: Prediction) -> None:
-    """Print the predicted latency of an allocation."""
     title = f"{prediction.name} · {prediction.model}"
     _show_operators(title, prediction.operators, prediction.mean_s)
     percentiles = "  ".join(f"{p} {duration(s)}" for p, s in prediction.percentiles_s.items())
@@ -73,7 +70,6 @@ def show_simulated(topology: Topology, simulated: "Simulated") -> None:
 
 
 def show_plan(plan: Solution, prediction: Prediction, target: Target | None) -> None:
-    """Print a plan, its latency and the reason."""
     show_prediction(prediction)
     if target is not None:
         say(f"target      {target}: {duration(reached_s(prediction, target))}")
@@ -83,12 +79,9 @@ def show_plan(plan: Solution, prediction: Prediction, target: Target | None) -> 
 
 
 def show_explanation(
-    explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
+    explanation: Explanation, parts: Iterable[Part], plans: Mapping[str, str]
 ) -> None:
-    """Print why each operator has its number of processors, and the alternatives.
-
-    *plans* are Spark's query plans, if they were requested.
-    """
+    """Print why each operator has its number of processors, and the alternatives."""
     show_prediction(explanation.prediction)
     changes = (
         (
@@ -115,7 +108,7 @@ def show_explanation(
         within = f" (with {', '.join(part.projections)})" if part.projections else ""
         named = f"{', '.join(part.operators)}{within}"
         say(f"part        {named}: reads {read}, writes {written}")
-    for query, plan in (plans or {}).items():
+    for query, plan in plans.items():
         say(f"\nquery {query}\n{plan}")
 
 
@@ -136,10 +129,8 @@ def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:
 def _show_operators(
     title: str, operators: Mapping[str, OperatorFigures], mean_s: float
 ) -> None:
-    rows = []
-    for name, operator in operators.items():
-        time_s = operator.visits * operator.sojourn_s
-        row = (
+    rows = [
+        (
             name,
             str(operator.processors),
             f"{operator.arrivals_per_s:.4g}",
@@ -147,9 +138,10 @@ def _show_operators(
             f"{operator.utilisation:.1%}",
             duration(operator.wait_s),
             duration(operator.sojourn_s),
-            f"{time_s / mean_s if mean_s > 0 else 0:.1%}",
+            f"{operator.visits * operator.sojourn_s / mean_s if mean_s > 0 else 0:.1%}",
         )
-        rows.append(row)
+        for name, operator in operators.items()
+    ]
     heads = ("processors", "per s", "visits", "busy", "wait", "sojourn", "share")
     _show_table(title, ["operator"], heads, rows)
 

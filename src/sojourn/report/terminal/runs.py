@@ -1,24 +1,85 @@
-"""The results of `sojourn rehearse` and `sojourn compare`."""
+"""Histories, rehearsals and comparisons on the terminal."""
 
 from collections.abc import Sequence
-from math import isnan
+from math import isfinite, isnan
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from sojourn.history import Run
 from sojourn.knowledge import Episode
 from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
-from sojourn.report.terminal.console import say, table, wide_console
-from sojourn.report.terminal.history import show_totals
-from sojourn.report.text import clock, duration, processors_text
-from sojourn.report.totals import Totals
-from sojourn.report.turns import turns
-from sojourn.simulate.rehearsal import Rehearsal, Stage
+from sojourn.report.terminal.console import print_table, say, table, wide_console
+from sojourn.report.text import clock, duration, number, processors_text
+from sojourn.report.turns import Line, Totals, turns
 
-__all__ = ["show_begin", "show_comparison", "show_end", "trade_off"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.rehearsal import Rehearsal, Stage
+
+_STYLES = dict.fromkeys(("up", "down", "move", "nodes", "note"), "bold")
 
 
-def show_begin(stage: Stage, run: Run) -> None:
+def show_run(run: Run, number: int, of: int, source: str = "") -> None:
+    """Print the heading of a run; *source* is the history file, if the user named none."""
+    say(f"{run.topology.name} · run {number} of {of}", "bold")
+    say(f"{run.policy}; started {run.started_at:%Y-%m-%d %H:%M:%S %Z}")
+    say(f"from {source}\n" if source else "")
+
+
+def show_lines(shown: Sequence[Line], before: int) -> None:
+    """Print a table of lines; *before* is the number of earlier lines that are left out."""
+    if before:
+        say(f"{before} earlier lines; --last 0 shows all")
+    if not shown:
+        return
+    statistic = shown[-1].statistic
+    right = ("turns", "per s", statistic, "expected")
+    made = table("time", *right, "processors", "done", "why", right=right, wrapped=["why"])
+    for line in shown:
+        other = f"{line.statistic} " if line.statistic != statistic else ""
+        cells = (
+            clock(line.at_s),
+            str(line.number) if line.number > 1 else "",
+            number(line.arrivals_per_s) if isfinite(line.arrivals_per_s) else "",
+            _known(line.measured_s, other),
+            _known(line.expected_s),
+            processors_text(line.allocation),
+            line.done,
+            line.reason,
+        )
+        made.add_row(*map(Text, cells), style=_STYLES.get(line.done))
+    print_table(made)
+
+
+def show_totals(totals: Totals) -> None:
+    unusable = f", {totals.unusable} of them unusable" if totals.unusable else ""
+    say(f"turns       {totals.turns} in {clock(totals.lasted_s)}{unusable}")
+    kinds = f": {totals.kinds}" if totals.kinds else ""
+    say(f"changes     {totals.changes}{kinds}")
+    if totals.changes:
+        again = f", {totals.replayed} records replayed" if totals.replayed else ""
+        say(f"their cost  {totals.pause_s:.4g} s of pauses in all{again}")
+    head = "target"
+    for target, judged in totals.judged.items():
+        above = f"above it in {judged.above} of {judged.measured} turns"
+        say(f"{head:<11} {target}: {above}")
+        head = ""
+    if not totals.all_errors:
+        say("expected    no prediction could be compared with a measurement")
+        return
+    right = ("times", "mean error", "absolute error")
+    made = table("predicted", *right, right=right)
+    for name, error in totals.all_errors.items():
+        made.add_row(Text(name), str(error.number), f"{error.mean:+.1%}", f"{error.spread:.1%}")
+    say()
+    print_table(made)
+
+
+def _known(seconds: float, before: str = "") -> str:
+    return "" if isnan(seconds) else f"{before}{duration(seconds)}"
+
+
+def show_begin(stage: "Stage", run: Run) -> None:
     """Print the heading: policy, load and the allocation to start with."""
     say(f"{stage.topology.name} · {run.policy}", "bold")
     say(
@@ -31,7 +92,7 @@ def show_begin(stage: Stage, run: Run) -> None:
 
 
 def show_end(
-    stage: Stage, run: Run, episodes: Sequence[Episode], rehearsal: Rehearsal | None
+    stage: "Stage", run: Run, episodes: Sequence[Episode], rehearsal: "Rehearsal | None"
 ) -> None:
     """Print the score and the totals; *rehearsal* is None if it was interrupted."""
     say()
@@ -56,8 +117,7 @@ def show_end(
     show_totals(totals)
 
 
-def show_comparison(stage: Stage, outcomes: Sequence[Outcome]) -> None:
-    """Print the results of each policy, and the Pareto front."""
+def show_comparison(stage: "Stage", outcomes: Sequence[Outcome]) -> None:
     seeds = len(outcomes[0].scores)
     title = (
         f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "

@@ -1,5 +1,6 @@
-"""Targets that cannot be met: said as soon as what was measured shows it, and once."""
+"""Targets that cannot be met, and operators that are idle although records wait."""
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -7,15 +8,20 @@ import pytest
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
+from sojourn.act.policy.static import Static
 from sojourn.decide.plan import Plan
+from sojourn.engine import health
 from sojourn.knowledge import Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.service.first_plan import bounded
-from sojourn.service.floor import floor_warning
 from sojourn.service.orders import LoopSettings
 from sojourn.service.status import status
 from sojourn.service.supervisor import Supervisor
+from sojourn.service.warnings import Stalls, floor_warning
+from supervised import begun, turned
+from unit.act.policy.turns import CHAIN as IDLE
+from unit.act.policy.turns import seen
 
 BELOW = "no number of processors reaches mean ≤ 0.06 s: without any waiting it is still 0.07 s"
 CHAIN = sj.Topology(
@@ -28,7 +34,7 @@ CHAIN = sj.Topology(
 )
 
 
-def begun(target_s):
+def aimed(target_s):
     engine = LiveSimulator()
     engine.start(CHAIN, Plan.here({"a": 4, "b": 2}))
 
@@ -74,7 +80,7 @@ def test_what_was_reached_is_not_called_impossible():
 
 
 def test_a_target_that_is_met_is_accepted_without_a_warning(monkeypatch):
-    running = begun(0.2)
+    running = aimed(0.2)
     list(islice(running.turns(), 40))
     observations = property(lambda _known: tuple(looks(0.1)))
     monkeypatch.setattr(Knowledge, "observations", observations)
@@ -83,7 +89,7 @@ def test_a_target_that_is_met_is_accepted_without_a_warning(monkeypatch):
 
 
 def test_what_was_measured_tells_once_that_the_target_is_too_low():
-    running = begun(0.03)
+    running = aimed(0.03)
     episodes = list(islice(running.turns(), 40))
     told = [e for e in episodes if not e.looked]
     assert len(told) == 1
@@ -92,7 +98,7 @@ def test_what_was_measured_tells_once_that_the_target_is_too_low():
 
 
 def test_another_target_is_judged_at_once():
-    running = begun(0.2)
+    running = aimed(0.2)
     list(islice(running.turns(), 5))
     assert running.warning == ""
     said = running.set_goal(sj.Target("mean", 0.03), None)
@@ -118,3 +124,73 @@ def test_where_nobody_says_it_the_cores_bound_the_processors(
     assert bounded(CHAIN, asked, None) == (most, [said])
     assert bounded(CHAIN, asked, 7) == (7, [])
     assert bounded(CHAIN, {}, None, cores=12.0)[0] == 192  # of a cluster
+
+
+def look(at_s, *, done=(), backlog=9):
+    """Return five seconds in which only the operators in *done* did something."""
+    served = dict.fromkeys(done, 1.0)
+    return seen(
+        IDLE,
+        {"a": 1, "b": 1},
+        at_s=at_s,
+        lasted_s=5.0,
+        per_s=1.0,
+        served_per_s={"a": 0.0, "b": 0.0, **served},
+        at_work={"a": 0, "b": 0},
+        backlog={"a": backlog, "b": backlog},
+    )
+
+
+def test_a_stall_is_told_with_its_beginning_once_it_lasts():
+    stalls = Stalls(midnight_s=14 * 3600)
+    told = []
+    for at_s in (105.0, 110.0, 115.0, 120.0):
+        stalls.saw(look(at_s), IDLE)
+        told.append(stalls.notices)
+    assert told[:2] == [(), ()]
+    assert told[2] == told[3]  # the same text for as long as it lasts
+    assert told[2][0].startswith(
+        "a, b: no record was processed since 14:01:40 although records wait; processors are"
+    )
+    assert "sojourn logs" in told[2][0]
+
+
+def test_it_is_over_when_a_record_is_done():
+    stalls = Stalls()
+    for at_s in (5.0, 10.0, 15.0):
+        stalls.saw(look(at_s), IDLE)
+    stalls.saw(look(20.0, done=["a"]), IDLE)
+    assert [text.partition(":")[0] for text in stalls.notices] == ["b"]
+    stalls.saw(look(25.0, done=["a", "b"]), IDLE)
+    assert stalls.notices == ()
+
+
+def test_a_look_that_is_not_usable_neither_ends_nor_begins_it():
+    stalls = Stalls()
+    for at_s in (5.0, 10.0, 15.0):
+        stalls.saw(look(at_s), IDLE)
+    stalls.saw(Observation.unusable(15.0, 20.0, "no answer"), IDLE)
+    assert len(stalls.notices) == 1
+
+
+def test_the_notice_is_with_those_of_the_engine():
+    """`top`, the output of the run, the JSON and Prometheus all have it from there."""
+    running = begun(Static())
+    turned(running, 1)
+    before = health(running.engine).notices
+    (episode,) = running.knowledge.episodes
+    operators = {
+        name: replace(operator, served=0.0, at_work=0, backlog=9)
+        for name, operator in episode.observation.operators.items()
+    }
+    idle = replace(episode.observation, operators=operators)
+    running.stalls.saw(idle, running.topology)
+    running.stalls.saw(replace(idle, since_s=1.0, at_s=30.0), running.topology)
+    assert len(running.health().notices) == len(before) + 1
+    assert "a, b: no record was processed" in status(running).health.notices[-1]
+
+
+def test_turns_of_the_loop_are_looked_at():
+    running = begun(Static())
+    turned(running, 3)
+    assert running.stalls.notices == ()
