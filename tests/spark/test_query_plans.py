@@ -1,8 +1,8 @@
 """The plans of Spark's queries, without a broker and without a host."""
 
 import pytest
-from sojourn.spark.driver.query.query_builder import query_plans
 
+from sojourn.spark.driver.query.query_builder import query_plans
 from spark.shop import app
 
 pytestmark = pytest.mark.spark

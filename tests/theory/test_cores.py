@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.queueing import delay_probability, stretch
+from sojourn.queueing.erlang import delay_probability
+from sojourn.queueing.sharing import stretch
 
 demands = st.floats(1e-3, 30)
 cores = st.floats(0.2, 32)

@@ -5,7 +5,7 @@ from itertools import islice
 import mpmath
 import pytest
 
-from sojourn.queueing import blocking, delay_probability, waits_s
+from sojourn.queueing.erlang import blocking, delay_probability, waits_s
 
 PROCESSORS = (1, 2, 3, 7, 12, 13, 33, 34, 100, 1_000, 10_000)
 UTILISATIONS = (0.1, 0.3, 0.5, 0.8, 0.9, 0.99, 0.999, 0.9999)

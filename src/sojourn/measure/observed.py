@@ -6,7 +6,7 @@ from math import sqrt
 
 from sojourn.errors import BadInput, BadTopology
 from sojourn.measure.observation import Observation, ObservedNode, ObservedOperator
-from sojourn.queueing import settled_stretch, stretch
+from sojourn.queueing.sharing import settled_stretch, stretch
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.node_cores import NodeCores
 

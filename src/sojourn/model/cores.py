@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from sojourn.errors import BadNumber, TooFewCores
-from sojourn.queueing import settled_stretch, stretch
+from sojourn.queueing.sharing import settled_stretch, stretch
 from sojourn.topology import Operator, Topology
 from sojourn.topology.node_cores import NodeCores, in_turn
 

@@ -6,7 +6,7 @@ import sojourn as sj
 from sojourn.errors import BadNumber, BadTopology, TooFewCores
 from sojourn.model.cores import all_cores, computing, demand, slowed, stretched
 from sojourn.model.network import mean_s, predict
-from sojourn.queueing import stretch
+from sojourn.queueing.sharing import stretch
 from sojourn.topology.node_cores import NodeCores
 
 # 1.2 cores for parse, 0.4 for fetch, which mostly waits

@@ -83,7 +83,7 @@ def test_an_explanation_shows_the_key_and_what_it_bounds(capsys):
     key = KeyExplanation(name='"the"', part=0.19, busy=0.95, most_per_s=1 / (0.19 * 0.5))
     assert found.key == key
     shown = explain(hot(0.19).with_operators(named), {"read": 5, "count": 9})
-    show_explanation(shown)
+    show_explanation(shown, parts=[], plans={})
     assert "at most 10.53 per s with any number of processors" in capsys.readouterr().out
     assert explanation_report(shown)["operators"]["count"]["hottest_key"]["busy"] == 0.95
     plain = explain(hot(0.01), {"read": 5, "count": 6}).operators

@@ -84,7 +84,7 @@ def test_errors_of_commands(error, status, capsys, monkeypatch):
         raise error
 
     monkeypatch.setattr("sys.argv", ["sojourn", "policies"])
-    monkeypatch.setattr(sys.modules["sojourn.cli.rehearse"], "names", fails)
+    monkeypatch.setattr(sys.modules["sojourn.cli.policies"], "names", fails)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == status

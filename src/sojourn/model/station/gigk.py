@@ -6,8 +6,8 @@ Allen-Cunneen approximation in Whitt's parametric decomposition. With a = s = 1 
 
 from collections.abc import Iterator
 
-from sojourn import queueing
 from sojourn.model.lattice import Lattice, Masses
+from sojourn.queueing import erlang
 from sojourn.topology.load import StationLoad
 
 
@@ -24,12 +24,12 @@ def wait_s(load: StationLoad, processors: int) -> float:
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
     variability = (load.arrival_scv + load.service_scv) / 2
     # the wait is proportional to the service time, so the factor can be applied to that
-    return queueing.waits_s(load.erlangs, load.service_s * variability, first)
+    return erlang.waits_s(load.erlangs, load.service_s * variability, first)
 
 
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
     """Return the distribution of the wait: that of M/M/k with a scaled mean."""
-    waits = queueing.delay_probability(load.erlangs, processors)
+    waits = erlang.delay_probability(load.erlangs, processors)
     return lattice.wait(waits, wait_s(load, processors))
 
 

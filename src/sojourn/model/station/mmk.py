@@ -5,8 +5,8 @@ The real variability of arrivals and service is ignored; `gigk` takes it into ac
 
 from collections.abc import Iterator
 
-from sojourn import queueing
 from sojourn.model.lattice import Lattice, Masses
+from sojourn.queueing import erlang
 from sojourn.topology.load import StationLoad
 
 
@@ -20,12 +20,12 @@ def wait_s(load: StationLoad, processors: int) -> float:
 
 
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
-    return queueing.waits_s(load.erlangs, load.service_s, first)
+    return erlang.waits_s(load.erlangs, load.service_s, first)
 
 
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
     """Return the distribution of the wait, which is exact for M/M/k."""
-    waits = queueing.delay_probability(load.erlangs, processors)
+    waits = erlang.delay_probability(load.erlangs, processors)
     return lattice.wait(waits, wait_s(load, processors))
 
 

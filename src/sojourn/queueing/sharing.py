@@ -1,75 +1,19 @@
-"""Formulas of queueing theory: Erlang's, and processor sharing on shared cores.
+"""Shared cores: processor sharing stretches computing if records outnumber cores.
 
-Erlang's formulas are computed without factorials, so that no number of processors overflows.
-
-Processor sharing stretches computing if records outnumber cores. Records that compute arrive at
-random and share c cores like the customers of M/M/c, but all are served concurrently instead of
-in order. This does not change the number of records in the system, so by Little's law their
-mean time is that of M/M/c as well.
+Records that compute arrive at random and share c cores like the customers of M/M/c, but all are
+served concurrently instead of in order. This does not change the number of records in the
+system, so by Little's law their mean time is that of M/M/c as well.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import floor, inf
 
-# Terms below this part of the sum are negligible.
-_NEGLIGIBLE = 1e-18
+from sojourn.queueing.erlang import delay_probability
+
 # A ratio closer to 1 than this counts as 1 in a geometric sum.
 _NEARLY_FULL = 1e-12
 # The iteration ends when the relative change is below this, or after this many rounds.
 _SETTLED, _ROUNDS = 1e-9, 200
-
-
-def blocking(erlangs: float, processors: int) -> float:
-    """Return Erlang B, the probability that all processors are busy if records cannot wait.
-
-    Its inverse is a sum of positive terms, 1 + k/a + k(k-1)/a² + …, which become negligible
-    after a multiple of √a terms: a hundred thousand Erlangs take about three thousand steps,
-    far fewer than processors, without loss of precision.
-
-    >>> blocking(2.0, 3)
-    0.2105
-    """
-    if erlangs == 0:
-        return 0.0 if processors else 1.0
-    term = inverse = 1.0
-    for left in range(processors, 0, -1):
-        term *= left / erlangs
-        inverse += term
-        if term < inverse * _NEGLIGIBLE:
-            break
-        if inverse == inf:
-            return 0.0
-    return 1 / inverse
-
-
-def delay_probability(erlangs: float, processors: int) -> float:
-    """Return Erlang C, the probability that a record must wait.
-
-    *processors* must be more than *erlangs*.
-
-    >>> delay_probability(2.0, 3)
-    0.4444
-    """
-    blocked = blocking(erlangs, processors)
-    return processors * blocked / (processors - erlangs * (1 - blocked))
-
-
-def waits_s(erlangs: float, service_s: float, first: int) -> Iterator[float]:
-    """Yield the mean wait in M/M/k for k = *first*, one more, and so on without end.
-
-    Each value takes one step of the Erlang B recursion, for plans that add processors one by
-    one. *first* must be more than *erlangs*.
-
-    >>> waits = waits_s(2.0, 1.0, first=3)
-    >>> next(waits), next(waits)
-    (0.4444, 0.0870)
-    """
-    processors, blocked = float(first), blocking(erlangs, first)
-    while True:
-        spare, lost = processors - erlangs, erlangs * blocked
-        yield service_s * processors * blocked / (spare * (spare + lost))
-        processors += 1.0
-        blocked = lost / (processors + lost)
 
 
 def stretch(demand: float, cores: float, processors: float = inf) -> float:

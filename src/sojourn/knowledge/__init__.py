@@ -1,0 +1,29 @@
+"""The knowledge of the loop: observations, decisions and their effects."""
+
+from sojourn.knowledge.knowledge import (
+    Decision,
+    Episode,
+    Kind,
+    Knowledge,
+    News,
+    NodeNeed,
+    PredictionError,
+    Wish,
+    allocation_text,
+    batch_ended,
+    measured_s,
+)
+
+__all__ = [
+    "Decision",
+    "Episode",
+    "Kind",
+    "Knowledge",
+    "News",
+    "NodeNeed",
+    "PredictionError",
+    "Wish",
+    "allocation_text",
+    "batch_ended",
+    "measured_s",
+]
