@@ -85,7 +85,12 @@ def test_an_explanation_shows_the_key_and_what_it_bounds(capsys):
     shown = explain(hot(0.19).with_operators(named), {"read": 5, "count": 9})
     show_explanation(shown, parts=[], plans={})
     assert "at most 10.53 per s with any number of processors" in capsys.readouterr().out
-    assert explanation_report(shown)["operators"]["count"]["hottest_key"]["busy"] == 0.95
+    assert (
+        explanation_report(shown, parts=[], plans={})["operators"]["count"]["hottest_key"][
+            "busy"
+        ]
+        == 0.95
+    )
     plain = explain(hot(0.01), {"read": 5, "count": 6}).operators
     assert (plain["count"].binds, plain["read"].key) == ("keeping up", None)
 

@@ -26,18 +26,6 @@ from typing import Any, TypeAlias, cast
 from sojourn.app.application import App
 from sojourn.errors import BadInput
 
-__all__ = [
-    "CATALOGUE",
-    "Answers",
-    "Entry",
-    "Record",
-    "Rows",
-    "States",
-    "Tables",
-    "Told",
-    "entry",
-]
-
 Record: TypeAlias = tuple[Any, ...]
 Answers: TypeAlias = Callable[[str, Record], Iterable[tuple[str, Record]]]
 """Returns the sink and the record of every result of a source record."""

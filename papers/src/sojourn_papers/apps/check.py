@@ -22,8 +22,6 @@ from sojourn_papers.apps.catalogue import Answers, Entry, Record, Tables
 from sojourn_papers.apps.database import DATABASE
 from sojourn_papers.apps.topic_records import TopicRecord, topic_records
 
-__all__ = ["Verdict", "check", "compared", "comparison", "read_stream", "writes_to"]
-
 _EVERY_S = 1.0
 # Results that are missing are waited for until so long after the last that came.
 _PATIENCE_S = 120.0

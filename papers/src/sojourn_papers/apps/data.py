@@ -6,8 +6,6 @@ Nobody needs it: each application makes a stand-in of its own where a file is mi
 import os
 from pathlib import Path
 
-__all__ = ["DATA", "data_file"]
-
 DATA = "SOJOURN_DATA"
 """The variable that names the folder."""
 

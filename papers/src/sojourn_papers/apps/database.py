@@ -19,16 +19,6 @@ from sojourn.service.folders import database_folder, private_folder
 if TYPE_CHECKING:  # psycopg is optional
     import psycopg
 
-__all__ = [
-    "DATABASE",
-    "Database",
-    "PostgresDatabase",
-    "Row",
-    "SqliteDatabase",
-    "connect",
-    "open_database",
-]
-
 DATABASE = "SOJOURN_DATABASE"
 """The variable with the address: `postgresql://…`, or the path of an SQLite file."""
 

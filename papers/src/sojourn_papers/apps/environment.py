@@ -5,8 +5,6 @@ from collections.abc import Iterable
 
 from sojourn.errors import BadInput
 
-__all__ = ["whole_numbers"]
-
 
 def whole_numbers(prefix: str, names: Iterable[str], *, least: int = 1) -> dict[str, int]:
     """Return the settings among *names* that the environment has, as `PREFIX_NAME=5`.

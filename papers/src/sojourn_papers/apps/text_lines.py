@@ -6,8 +6,6 @@ from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 
-__all__ = ["endless", "read_lines"]
-
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a compressed file that are not empty."""

@@ -10,8 +10,6 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from sojourn.app.codec.base import Codec
 from sojourn.spark.wire.headers import record_of
 
-__all__ = ["TopicRecord", "topic_records"]
-
 _ANSWER_S = 30.0
 _READER = {"group.id": "sojourn-check", "enable.auto.commit": False, "log_level": 0}
 # An id names the topic with a mark that tells it from another of that name.

@@ -12,8 +12,6 @@ from typing import Any
 
 from sojourn_papers.apps.data import data_file
 
-__all__ = ["made_up", "tweets"]
-
 _ROWS = 1000
 _DATE = "%a %b %d %H:%M:%S %z %Y"
 _SUBJECTS = ("the storm", "our dinner", "my new phone", "this city", "the game", "politics")

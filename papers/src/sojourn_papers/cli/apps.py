@@ -18,8 +18,6 @@ from sojourn.report.terminal.console import TABLE_WIDTH, say, table, wide_consol
 from sojourn.report.terminal.progress import working
 from sojourn_papers.apps.catalogue import CATALOGUE, entry
 
-__all__ = ["apps"]
-
 _DIFFERS = 1
 
 

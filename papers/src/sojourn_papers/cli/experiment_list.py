@@ -8,8 +8,6 @@ from rich.console import Console
 
 from sojourn.report.terminal.console import say, table
 
-__all__ = ["show_listing", "show_verdicts"]
-
 
 def show_listing(listing: Mapping[str, Any]) -> None:
     """Print the experiments and their claims."""

@@ -25,8 +25,6 @@ from sojourn_papers.experiments.verdicts import listing, verdicts
 if TYPE_CHECKING:
     from sojourn_papers.experiments.runner import Draw, Reproduced
 
-__all__ = ["DOES_NOT_HOLD", "EngineName", "reproduce"]
-
 DOES_NOT_HOLD = 1
 """The exit status if a claim does not hold."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from sojourn.simulate.workload import Gaps, Rates, Workload
 from sojourn.topology import Arrival, Operator, Topology
 
-__all__ = ["FPD", "VLD", "Application", "chain", "joined", "vld", "wired"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:

@@ -9,8 +9,6 @@ from sojourn_papers.experiments.application import Application
 from sojourn_papers.experiments.machine_changes import MachinePool
 from sojourn_papers.experiments.published_drs import EVERY_S
 
-__all__ = ["Bench", "Conditions", "EngineFactory", "Pauses"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:

@@ -9,8 +9,6 @@ from sojourn_papers.experiments.bench import Bench
 from sojourn_papers.experiments.fixed_allocation import Fixed, fixed
 from sojourn_papers.experiments.record import About, Findings, Table, Verdict
 
-__all__ = ["Extended", "closer", "prefers", "worse_with_load"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extended:

@@ -14,8 +14,6 @@ from sojourn_papers.experiments.record import About, Findings, Verdict
 from sojourn_papers.experiments.span import Span
 from sojourn_papers.experiments.timeline import Schedule, Watched, minutes_table, watch
 
-__all__ = ["Changing", "Runs", "adding_costs_more", "answers", "first_step", "kinds"]
-
 # The time between two events must be greater than T_ra: by so much of a minute.
 _GREATER = 1 / 60
 # One run is one day; what is claimed must be seen on most of them.

@@ -17,18 +17,6 @@ from sojourn_papers.experiments.bench import Bench
 from sojourn_papers.experiments.fixed_allocation import Fixed, fixed
 from sojourn_papers.experiments.record import About, Findings, Table, Verdict
 
-__all__ = [
-    "Configurations",
-    "Estimates",
-    "Six",
-    "accurate",
-    "correlated",
-    "further_off",
-    "in_order",
-    "least",
-    "recommended",
-]
-
 # What measurement and estimate may be apart for an estimate to count as accurate.
 _ACCURATE = 0.25
 

@@ -8,8 +8,6 @@ from sojourn.model.network import mean_s
 from sojourn_papers.experiments.application import Application, joined
 from sojourn_papers.experiments.bench import Bench, Conditions
 
-__all__ = ["Fixed", "fixed"]
-
 # The beginning, when queues are still empty, is left out; the rest is divided into batches,
 # which are nearly independent of each other.
 _WARM_UP, _BATCHES = 0.1, 20

@@ -7,8 +7,6 @@ from typing import Literal, Protocol, runtime_checkable
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.decide.solution import NodeSize
 
-__all__ = ["ChangesMachines", "MachineChange", "MachineLog", "MachinePool", "machine_changes"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachinePool:

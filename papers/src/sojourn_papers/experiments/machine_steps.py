@@ -9,8 +9,6 @@ from sojourn.report.panel import Mark, Series
 from sojourn_papers.experiments.record import Table
 from sojourn_papers.experiments.timeline import Watched
 
-__all__ = ["Step", "machine_line", "machine_marks", "machine_steps", "with_machines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -24,15 +24,6 @@ from sojourn_papers.experiments.record import About, Findings, Verdict
 from sojourn_papers.experiments.span import Span
 from sojourn_papers.experiments.timeline import Schedule, Watched, minutes_table, watch
 
-__all__ = [
-    "Machines",
-    "Trial",
-    "adding_costs_more",
-    "as_many_as_needed",
-    "changed_at_once",
-    "kept_after",
-]
-
 # DRS-15 gives no w; DRS-17 has 3 and 6.
 _WINDOW = 6
 # The minutes of the change, and the one in which its backlog is worked off, do not count.

@@ -11,8 +11,6 @@ from sojourn_papers.experiments.bench import Bench
 from sojourn_papers.experiments.fixed_allocation import fixed
 from sojourn_papers.experiments.record import About, Findings, Table, Verdict
 
-__all__ = ["NetworkCost", "falling"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkCost:

@@ -14,8 +14,6 @@ from sojourn.topology import Topology
 from sojourn_papers.experiments.application import wired
 from sojourn_papers.experiments.bench import Conditions, EngineFactory
 
-__all__ = ["alike", "simulated"]
-
 # The typical transfer time to an operator on Spark.
 _TRANSFER_S = 0.005
 

@@ -31,8 +31,6 @@ from sojourn_papers.experiments.sent_load import LEAD_S, Offered, sources
 from sojourn_papers.experiments.time_scale import as_described, sped_up
 from sojourn_papers.experiments.trial_machines import TrialMachines
 
-__all__ = ["on_spark", "spark_bench"]
-
 # The first records are slow, as Java warms up. It is warm when no more records wait than there
 # are processors; with too few processors this may never happen.
 _WARM_S, _WARMEST_S = 2.0, 20.0

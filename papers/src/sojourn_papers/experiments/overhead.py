@@ -15,8 +15,6 @@ from sojourn_papers.experiments.application import Application
 from sojourn_papers.experiments.bench import Bench, Conditions
 from sojourn_papers.experiments.record import About, Findings, Table, Verdict
 
-__all__ = ["Overhead", "below_the_papers", "by_reports", "independent", "linear"]
-
 _MINUTE_S = 60.0
 
 

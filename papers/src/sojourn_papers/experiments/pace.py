@@ -9,8 +9,6 @@ from sojourn_papers.experiments import experiment
 from sojourn_papers.experiments.published_drs import EVERY_S
 from sojourn_papers.experiments.span import Span, reallocating
 
-__all__ = ["LEAST_LOOK_S", "WITHIN_S", "Leg", "Pace"]
-
 LEAST_LOOK_S = 0.5
 """The least time between two looks: brokers are queried five times a second."""
 

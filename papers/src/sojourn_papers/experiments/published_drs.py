@@ -13,8 +13,6 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
 
-__all__ = ["EVERY_S", "Minutes", "published"]
-
 EVERY_S = 60.0
 """T_m: the papers measure and decide once a minute."""
 

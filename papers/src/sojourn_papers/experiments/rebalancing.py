@@ -13,8 +13,6 @@ from sojourn_papers.experiments.record import About, Findings, Verdict
 from sojourn_papers.experiments.span import Span
 from sojourn_papers.experiments.timeline import Schedule, Watched, minutes_table, watch
 
-__all__ = ["Rebalancing", "StartAllocations", "confined", "moved_at_once", "recovered"]
-
 # DRS-15 gives no w; DRS-17 has 3 and 6.
 _WINDOW = 6
 # Before: without the first minutes, when queues are empty; after: once the change is digested.

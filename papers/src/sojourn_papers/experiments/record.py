@@ -9,8 +9,6 @@ from sojourn.report.panel import Panel
 if TYPE_CHECKING:
     from sojourn_papers.experiments.bench import Bench
 
-__all__ = ["About", "Experiment", "Findings", "Table", "Verdict"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:

@@ -13,8 +13,6 @@ from sojourn_papers.experiments import experiment
 from sojourn_papers.experiments.bench import Bench
 from sojourn_papers.experiments.record import About, Findings, Table
 
-__all__ = ["Draw", "Reproduced", "page", "reproduce", "write_page"]
-
 Draw = Callable[[Sequence[Panel], Path], None]
 """Draws panels into a file."""
 

@@ -19,8 +19,6 @@ from sojourn.spark.driver.load.offered_load import Load, Source
 from sojourn.topology import Arrival, Topology
 from sojourn_papers.experiments.time_scale import sped_up_rates
 
-__all__ = ["LEAD_S", "Offered", "sources"]
-
 LEAD_S = 2.0
 """How long the load is sent at its first rate before the clock starts."""
 

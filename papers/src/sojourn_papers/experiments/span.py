@@ -9,8 +9,6 @@ from sojourn_papers.experiments.machine_changes import MachinePool
 from sojourn_papers.experiments.record import Experiment
 from sojourn_papers.experiments.timeline import Schedule
 
-__all__ = ["Span", "Spanned", "reallocating"]
-
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -7,8 +7,6 @@ from sojourn.measure.report import Pull
 from sojourn.simulate.workload import Rates
 from sojourn.topology import Topology
 
-__all__ = ["as_described", "sped_up", "sped_up_rates"]
-
 
 def sped_up(topology: Topology, faster: float) -> Topology:
     """Return *topology* with all rates and times *faster*.

@@ -20,8 +20,6 @@ from sojourn_papers.experiments.machine_changes import (
 from sojourn_papers.experiments.published_drs import EVERY_S
 from sojourn_papers.experiments.record import Table
 
-__all__ = ["Change", "Minute", "Schedule", "Watched", "minutes_table", "watch"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:

@@ -16,8 +16,6 @@ from sojourn.spark.driver.settings import SparkSettings
 from sojourn_papers.experiments.machine_changes import MachineChange, MachineLog
 from sojourn_trial.cluster.trial_cluster import TrialCluster
 
-__all__ = ["TrialMachines"]
-
 # One slot of an executor starts its agent; the others are for tasks that read from Kafka.
 _CORES, _EXECUTOR_MB, _WORKER_MB = 5, 600, 700
 # Longer than any run: at the end of a batch tasks begin anew, some on executors that must first

@@ -9,8 +9,6 @@ from sojourn_papers.experiments import experiment
 if TYPE_CHECKING:
     from sojourn_papers.experiments.runner import Reproduced
 
-__all__ = ["listing", "verdicts"]
-
 
 def listing(names: Sequence[str]) -> dict[str, Any]:
     """Return the claims of the named experiments."""

@@ -16,8 +16,6 @@ import msgspec
 from sojourn.spark.host.server import Host
 from sojourn.spark.wire.host_settings import HostSettings
 
-__all__ = ["collect_seldom", "main", "remove_after"]
-
 # New containers before a young collection, which takes 2 ms; young ones before an older one.
 _YOUNG, _SELDOM = 10_000, 1000
 # Java needs a moment to notice the end of its parent, and may write files until then.

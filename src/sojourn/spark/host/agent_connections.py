@@ -34,8 +34,6 @@ from sojourn.spark.wire.frames import PREFIX_BYTES, Frames, framed
 from sojourn.spark.wire.processor import Assignment, Done
 from sojourn.spark.wire.record import Record
 
-__all__ = ["AgentConnections", "Connection"]
-
 # An agent sends its hello immediately, so this is generous.
 _HELLO_S = 10.0
 _decode = msgspec.msgpack.Decoder(FromAgent).decode

@@ -10,8 +10,6 @@ from sojourn.spark.host.listener import received
 from sojourn.spark.wire.controller import Bye, FromController
 from sojourn.spark.wire.frames import Frames, framed
 
-__all__ = ["ControllerConnection"]
-
 # Beyond this many unread bytes the controller is behind, and gets no reports.
 _MOST_UNREAD_BYTES = 1 << 20
 

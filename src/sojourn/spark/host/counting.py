@@ -9,8 +9,6 @@ from sojourn.measure.counters import ProcessorReport
 from sojourn.spark.wire.counters import BIN_S, OperatorState, OperatorTally, Trace
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Counters", "ErrorLog", "HotKeyCounter"]
-
 # Kept between two reports: about 100 come per second, and the loop asks every few seconds.
 _MOST_TRACES = 20_000
 # A key may be a whole document; this is enough to recognise it.

@@ -31,8 +31,6 @@ from sojourn.spark.wire.controller import Reached, Stopped
 from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.spark.wire.relay import Failed, Finished
 
-__all__ = ["Execution", "collect_if_few", "why_it_stops"]
-
 # A full collection of garbage with fewer open records than this does not block for long.
 _FEW = 10_000
 

@@ -13,8 +13,6 @@ from typing import Generic, TypeAlias, TypeVar
 from sojourn.spark.wire.event_loop import report
 from sojourn.spark.wire.handshake import HANDSHAKE_S, Purpose, admit
 
-__all__ = ["Door", "Heartbeats", "Serve", "received"]
-
 Sender = TypeVar("Sender", bound=Hashable)
 Serve: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves an authenticated connection until it ends."""

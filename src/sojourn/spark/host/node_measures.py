@@ -8,8 +8,6 @@ from sojourn.spark.wire.agent import ClockIs
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
 
-__all__ = ["ClockOffset", "Exchange", "Traffic"]
-
 # Exchanges kept, one per second: few enough that clocks hardly drift meanwhile, and enough that
 # one of them was not delayed on the network. NTP keeps as many.
 _KEPT = 8

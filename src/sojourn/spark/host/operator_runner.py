@@ -26,8 +26,6 @@ from sojourn.spark.wire.host_settings import OperatorSettings
 from sojourn.spark.wire.processor import Done, FromProcessor, NotReady, Ready, Result, Waits
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Decider", "OperatorRunner", "ProcessorGroup"]
-
 
 class Decider(Protocol):
     """Decides on the events at the station of an operator."""

@@ -41,8 +41,6 @@ from sojourn.spark.wire.relay import (
     with_rows_together,
 )
 
-__all__ = ["RelaySessions"]
-
 # Unlimited credit, for relays of an application that drains: all rows Spark has read are taken.
 _ALL = 1 << 30
 _decode = msgspec.msgpack.Decoder(FromRelay).decode

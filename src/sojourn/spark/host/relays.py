@@ -19,8 +19,6 @@ from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.record import Partition
 from sojourn.spark.wire.relay import Ends, Failed, Grant, Results
 
-__all__ = ["GATHER_S", "FarWriter", "Relays"]
-
 GATHER_S = 0.004
 """Minimum time between two sends while results leave in close succession."""
 # Results are in close succession if the last send but one was within this time.

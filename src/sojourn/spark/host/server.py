@@ -54,8 +54,6 @@ from sojourn.spark.wire.event_loop import OURS, Alarm, BackgroundTasks
 from sojourn.spark.wire.handshake import host_context
 from sojourn.spark.wire.host_settings import SECRET, SOCKET, TOKEN, HostSettings
 
-__all__ = ["Host"]
-
 # Seconds between checks of time limits, and of starts that can be retried.
 _LOOK_S = 0.25
 _AGENT_SHARE = 0.8

@@ -18,8 +18,6 @@ from sojourn_trial.cli.cluster_table import cluster_json, print_cluster
 if TYPE_CHECKING:  # Spark is optional
     from sojourn_trial.cluster.trial_state import TrialState
 
-__all__ = ["cluster"]
-
 
 def cluster(
     action: Annotated[str, Argument(metavar="start|stop|status", help="What to do.")],

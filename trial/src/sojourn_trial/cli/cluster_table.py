@@ -7,8 +7,6 @@ import typer
 if TYPE_CHECKING:  # Spark is optional
     from sojourn_trial.cluster.trial_state import TrialState
 
-__all__ = ["cluster_json", "print_cluster"]
-
 
 def print_cluster(state: "TrialState") -> None:
     """Print the URL, the workers, and the command to run an application there."""

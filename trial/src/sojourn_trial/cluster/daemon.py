@@ -10,8 +10,6 @@ from sojourn.errors import EngineError
 from sojourn.spark.driver.jvm.child_process import ChildProcess
 from sojourn_trial.cluster.recorded_process import RecordedProcess
 
-__all__ = ["Daemon"]
-
 _Found = TypeVar("_Found")
 _LOOK_S = 0.05
 _GRACE_S = 5.0

@@ -7,8 +7,6 @@ from typing import Any, Self
 
 from sojourn.errors import BadInput
 
-__all__ = ["DelayForwarder"]
-
 _CHUNK_BYTES = 65536
 # Chunks in flight per direction of a connection. Beyond that the proxy stops reading, and TCP
 # flow control slows the sender down.

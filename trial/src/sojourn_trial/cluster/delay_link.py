@@ -18,8 +18,6 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from math import inf
 
-__all__ = ["main"]
-
 _TUN = "/dev/net/tun"
 _TUNSETIFF, _IFF_TAP, _IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
 _PACKET_BYTES = 65536

@@ -13,8 +13,6 @@ import psutil
 
 from sojourn_trial.cluster.recorded_process import RecordedProcess
 
-__all__ = ["MARK", "end", "kill", "processes_of"]
-
 MARK = "SOJOURN_TRIAL_MACHINE"
 """The environment variable with the mark of the machine."""
 

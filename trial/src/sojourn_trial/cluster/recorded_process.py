@@ -10,8 +10,6 @@ from typing import Self
 
 import psutil
 
-__all__ = ["RecordedProcess"]
-
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 # Fields of /proc/PID/stat after the name, which may itself contain spaces and brackets.
 _STATE, _START = 0, 19

@@ -9,8 +9,6 @@ import pyspark
 from sojourn.app.loading import import_path
 from sojourn_trial.cluster.machine_processes import MARK
 
-__all__ = ["daemon_environment", "master_command", "registered", "started_at", "worker_command"]
-
 _SPARK = Path(pyspark.__file__).parent
 _CLASS = str(_SPARK / "bin" / "spark-class")
 _URL = re.compile(r"Starting Spark master at (spark://\S+)")

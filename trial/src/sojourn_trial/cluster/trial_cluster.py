@@ -25,8 +25,6 @@ from sojourn_trial.cluster.trial_folder import claim_folder, end_state, network_
 from sojourn_trial.cluster.trial_network import TrialNetwork, Wire, claim_network, why_not
 from sojourn_trial.cluster.trial_state import TrialState, TrialWorker
 
-__all__ = ["TrialCluster"]
-
 _MOST_NODES = 99
 _MOST_CORES = 1024
 _MOST_MB = 1 << 24

@@ -11,8 +11,6 @@ from sojourn_trial.cluster.machine_processes import end, processes_of
 from sojourn_trial.cluster.trial_network import TrialNetwork
 from sojourn_trial.cluster.trial_state import STATE, TrialState
 
-__all__ = ["claim_folder", "end_cluster", "end_state", "network_of"]
-
 _GRACE_S = 5.0
 
 

@@ -21,8 +21,6 @@ import psutil
 
 from sojourn.errors import BadInput, EngineError
 
-__all__ = ["LINK", "TrialNetwork", "Wire", "claim_network", "why_not"]
-
 LINK = Path(__file__).with_name("delay_link.py")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([kmg])bit")
 _BITS = {"k": 1e3, "m": 1e6, "g": 1e9}

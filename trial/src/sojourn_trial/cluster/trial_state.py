@@ -10,8 +10,6 @@ from sojourn.errors import BadFile
 from sojourn.files.durable_file import write_durably
 from sojourn_trial.cluster.recorded_process import RecordedProcess
 
-__all__ = ["STATE", "TrialState", "TrialWorker"]
-
 STATE = "cluster.json"
 """The file in the folder of a cluster."""
 

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-__all__ = ["COMMON", "LONGEST", "SHORTEST", "candidates", "immediate_subsets", "items_of"]
-
 SHORTEST, LONGEST = 4, 20
 """Letters of an item."""
 

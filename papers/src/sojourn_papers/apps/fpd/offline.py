@@ -10,8 +10,6 @@ from sojourn_papers.apps.catalogue import Record, States, Tables
 from sojourn_papers.apps.fpd.items import COMMON, LONGEST, SHORTEST
 from sojourn_papers.apps.fpd.settings import Settings
 
-__all__ = ["answers", "rows", "states", "told"]
-
 _SIGNS = {"entering": 1, "leaving": -1}
 
 

@@ -6,8 +6,6 @@ from itertools import chain, repeat
 from sojourn_papers.apps.fpd.settings import Settings
 from sojourn_papers.apps.tweets import tweets
 
-__all__ = ["NOTHING", "TWEETS", "entering", "leaving"]
-
 TWEETS = "tweets/congress_tweets_160k.parquet"
 NOTHING = "{}"
 """What leaves while the window is not full yet: a record without a text."""

@@ -5,8 +5,6 @@ from typing import Self
 
 from sojourn_papers.apps.environment import whole_numbers
 
-__all__ = ["Settings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:

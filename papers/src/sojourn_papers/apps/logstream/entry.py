@@ -3,8 +3,6 @@
 import re
 from dataclasses import dataclass
 
-__all__ = ["LONGEST", "MONTHS", "Entry", "parse"]
-
 LONGEST = 8_192
 """Letters of a line that are read; the rest is cut off."""
 

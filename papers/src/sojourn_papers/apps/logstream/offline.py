@@ -9,8 +9,6 @@ from sojourn_papers.apps.database import open_database
 from sojourn_papers.apps.logstream.entry import LONGEST, MONTHS
 from sojourn_papers.apps.logstream.tables import QUERIES, SCHEMA
 
-__all__ = ["answers", "rows", "stored"]
-
 _TERM_LETTERS = frozenset(string.ascii_lowercase + string.digits + "._-")
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from sojourn_papers.apps.logstream.entry import Entry
 
-__all__ = ["RULES", "Rule", "first_rule"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:

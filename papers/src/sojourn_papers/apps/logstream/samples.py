@@ -10,8 +10,6 @@ from sojourn_papers.apps.data import data_file
 from sojourn_papers.apps.logstream.entry import MONTHS
 from sojourn_papers.apps.text_lines import endless, read_lines
 
-__all__ = ["APACHE", "LINUX", "made_up", "samples"]
-
 APACHE, LINUX = "logs/apache_error_full.log.gz", "logs/linux_full.log.gz"
 
 _APACHE_LINES = {

@@ -4,8 +4,6 @@ A row of `counted` counts one. There is no row that grows, which all processors 
 and which a record that is processed again would change.
 """
 
-__all__ = ["COUNT", "ENTRY", "QUERIES", "SCHEMA", "TERM"]
-
 SCHEMA = (
     """CREATE TABLE IF NOT EXISTS entries (
         id TEXT PRIMARY KEY, time TEXT NOT NULL, level TEXT NOT NULL, component TEXT NOT NULL,

@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["terms"]
-
 # Database indexes have a limit of their own, which is far above this.
 _SHORTEST, _LONGEST = 3, 64
 _NAME = re.compile(r"[a-z0-9._-]+")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from sojourn_papers.apps.catalogue import Record
 
-__all__ = ["diamond", "linear", "star"]
-
 
 def linear(_source: str, record: Record) -> Iterator[tuple[str, Record]]:
     """Yield the only result."""

@@ -14,8 +14,6 @@ from sojourn.errors import BadInput
 if TYPE_CHECKING:
     from sojourn.app.application import Readable
 
-__all__ = ["SHAPES", "Synthetic", "samples", "synthetic", "topology_app"]
-
 SHAPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "linear": {"op1": ("records",), "op2": ("op1",), "op3": ("op2",), "op4": ("op3",)},
     "diamond": {"op1": ("records",), "op2": ("op1",), "op3": ("op1",), "op4": ("op2", "op3")},

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from sojourn_papers.apps.data import data_file
 
-__all__ = ["emoticon_valences", "word_valences"]
-
 _WORDS = {
     "awesome": 4,
     "bad": -3,

@@ -10,8 +10,6 @@ from sojourn_papers.apps.catalogue import Record
 from sojourn_papers.apps.sentiment.lexicon import emoticon_valences, word_valences
 from sojourn_papers.apps.sentiment.rules import ENGLISH, EXTREME, NEGATIONS, REACH
 
-__all__ = ["answers"]
-
 
 def answers(_source: str, record: Record) -> Iterator[tuple[str, Record]]:
     """Yield the results of a tweet at each sink."""

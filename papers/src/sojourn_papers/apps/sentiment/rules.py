@@ -1,7 +1,5 @@
 """What the analysis goes by, besides the valences."""
 
-__all__ = ["ENGLISH", "EXTREME", "NEGATIONS", "REACH"]
-
 EXTREME = 8
 """A score so far from 0 is reported."""
 

@@ -11,8 +11,6 @@ from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn_papers.apps.traffic.query import batch_query
 from sojourn_papers.apps.traffic.settings import Settings
 
-__all__ = ["batch_rows", "write_reports"]
-
 _COLUMNS = pa.schema(
     [
         ("trip", pa.string()),

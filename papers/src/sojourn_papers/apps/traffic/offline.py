@@ -11,8 +11,6 @@ from sojourn_papers.apps.traffic.panes import FREE_CM_S, LEAST_ENTRIES, SLOW_CM_
 from sojourn_papers.apps.traffic.plane import FASTEST_CM_S, LONGEST_GAP_S, Plane
 from sojourn_papers.apps.traffic.settings import Settings
 
-__all__ = ["answers", "rows", "states", "told"]
-
 
 class _Speed(NamedTuple):
     cell: tuple[int, int]

@@ -7,8 +7,6 @@ windows share them.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["FREE_CM_S", "LEAST_ENTRIES", "SLOW_CM_S", "Pane", "added", "total"]
-
 SLOW_CM_S = 420
 """15 km/h: in a queue the average is at most this."""
 FREE_CM_S = 550

@@ -9,8 +9,6 @@ from typing import Self, TypeAlias
 
 from sojourn_papers.apps.traffic.settings import Settings
 
-__all__ = ["FASTEST_CM_S", "LONGEST_GAP_S", "Place", "Plane"]
-
 FASTEST_CM_S = 5_000
 """180 km/h: where reports are further apart, one of the positions is wrong."""
 LONGEST_GAP_S = 120

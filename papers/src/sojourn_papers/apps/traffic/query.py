@@ -4,8 +4,6 @@ from sojourn_papers.apps.traffic.panes import FREE_CM_S, LEAST_ENTRIES, SLOW_CM_
 from sojourn_papers.apps.traffic.plane import FASTEST_CM_S, LONGEST_GAP_S, Plane
 from sojourn_papers.apps.traffic.settings import Settings
 
-__all__ = ["batch_query"]
-
 
 def batch_query(table: str, settings: Settings) -> str:
     """Return a query that gives the rows of all reports in *table*.

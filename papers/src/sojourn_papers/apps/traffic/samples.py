@@ -13,8 +13,6 @@ from typing import TypeAlias
 
 from sojourn_papers.apps.data import data_file
 
-__all__ = ["POSITIONS", "Report", "made_up", "samples"]
-
 POSITIONS = "gps/uber_sf_gps_510k.parquet"
 
 Report: TypeAlias = tuple[str, int, int, int]

@@ -6,8 +6,6 @@ from typing import Self
 from sojourn.errors import BadInput
 from sojourn_papers.apps.environment import whole_numbers
 
-__all__ = ["Settings"]
-
 _NORTHERNMOST = 80
 
 

@@ -11,16 +11,6 @@ from urllib.parse import quote
 
 from sojourn_papers.apps.data import data_file
 
-__all__ = [
-    "CLICKS",
-    "MOST_REDIRECTS",
-    "SHORTENERS",
-    "is_short",
-    "known_links",
-    "share",
-    "target",
-]
-
 SHORTENERS = (
     "t.co",
     "bit.ly",

@@ -8,8 +8,6 @@ from sojourn_papers.apps.catalogue import Record
 from sojourn_papers.apps.urls.links import MOST_REDIRECTS, is_short, known_links, target
 from sojourn_papers.apps.urls.settings import Settings
 
-__all__ = ["answers"]
-
 
 def answers(_source: str, record: Record) -> Iterator[tuple[str, Record]]:
     """Yield the result of each short link in a tweet."""

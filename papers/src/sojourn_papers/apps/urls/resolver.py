@@ -13,8 +13,6 @@ from sojourn_papers.apps.urls.links import MOST_REDIRECTS, is_short
 from sojourn_papers.apps.urls.service import HOST, described
 from sojourn_papers.apps.urls.settings import Settings
 
-__all__ = ["Resolved", "Resolver", "connect"]
-
 Resolved: TypeAlias = tuple[str | None, str | None]
 """Where a link leads, or why it leads nowhere."""
 

@@ -23,8 +23,6 @@ from sojourn_papers.apps.data import data_file
 from sojourn_papers.apps.urls.links import CLICKS, known_links, share, target
 from sojourn_papers.apps.urls.settings import Settings
 
-__all__ = ["HOST", "LINGER_S", "Service", "described", "main"]
-
 HOST = "127.0.0.1"
 LINGER_S = 2.0
 """So long after the last connection, and after its start, a service of an application ends."""

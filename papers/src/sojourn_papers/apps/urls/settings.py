@@ -6,8 +6,6 @@ from typing import Self
 
 from sojourn.errors import BadInput
 
-__all__ = ["Settings"]
-
 _PREFIX = "SOJOURN_URLS_"
 
 

@@ -7,8 +7,6 @@ import cv2
 
 from sojourn_papers.apps.vld.picture import sample_picture
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the picture."""

@@ -14,18 +14,6 @@ if TYPE_CHECKING:
     from sojourn_papers.apps.vld.features import Extractor, Image
     from sojourn_papers.apps.vld.matching import Matcher
 
-__all__ = [
-    "DETECTION",
-    "aggregate",
-    "app",
-    "extract",
-    "extractor",
-    "logos_on_one_core",
-    "match",
-    "matcher",
-    "sample_frames",
-]
-
 _BOX = "struct<left: int, top: int, width: int, height: int>"
 DETECTION = f"frame string, logo string, inliers int, box {_BOX}"
 """The columns of a detection."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sojourn_papers.apps.vld.features import Extractor
     from sojourn_papers.apps.vld.single_features import FrameJudge, SingleMatcher
 
-__all__ = ["Gathered", "aggregate", "app", "extract", "judge", "match", "single_matcher"]
-
 _FRAME = "id string not null, frame string, width int, height int, features int"
 
 

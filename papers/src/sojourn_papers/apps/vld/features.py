@@ -9,16 +9,6 @@ import numpy.typing as npt
 
 from sojourn_papers.apps.vld.thresholds import MOST_FEATURES
 
-__all__ = [
-    "Extractor",
-    "Features",
-    "Image",
-    "Points",
-    "decoded",
-    "read_features",
-    "use_one_core",
-]
-
 _NUMBERS = 128  # of a descriptor
 
 Image: TypeAlias = npt.NDArray[np.uint8]

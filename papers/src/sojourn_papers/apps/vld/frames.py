@@ -15,8 +15,6 @@ from sojourn_papers.apps.data import data_file
 from sojourn_papers.apps.vld.features import Image, Points
 from sojourn_papers.apps.vld.logos import logos
 
-__all__ = ["CLIPS", "SHOT_FRAMES", "Placement", "frames", "placements"]
-
 SHOT_FRAMES = 8
 """After so many another clip has its turn: the number of features changes with it."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from sojourn_papers.apps.data import data_file
 from sojourn_papers.apps.vld.features import Image
 
-__all__ = ["NAMES", "logos"]
-
 NAMES = (
     "amex",
     "apache-flink",

@@ -11,8 +11,6 @@ from sojourn_papers.apps.vld.features import Extractor, Features, Image, Points,
 from sojourn_papers.apps.vld.records import Box, Candidate
 from sojourn_papers.apps.vld.thresholds import LEAST_INLIERS, RANSAC_ROUNDS, RATIO, TOLERANCE_PX
 
-__all__ = ["Matcher", "candidate", "logo_features", "matches"]
-
 Places: TypeAlias = npt.NDArray[np.intp]
 
 

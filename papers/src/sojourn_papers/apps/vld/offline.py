@@ -21,8 +21,6 @@ from sojourn_papers.apps.vld.thresholds import (
     TOLERANCE_PX,
 )
 
-__all__ = ["Score", "answers", "bulk", "bulk_states", "score"]
-
 _SAME_PLACE = 0.5
 
 Place: TypeAlias = Sequence[float]

@@ -14,8 +14,6 @@ from sojourn_papers.apps.vld.frames import SHOT_FRAMES, frames, placements
 from sojourn_papers.apps.vld.logos import logos
 from sojourn_papers.apps.vld.records import Detection
 
-__all__ = ["draw", "sample_picture"]
-
 _GREEN, _BLACK = (80, 220, 0), (0, 0, 0)
 _FONT, _SIZE = cv2.FONT_HERSHEY_DUPLEX, 0.7
 

@@ -2,8 +2,6 @@
 
 from typing import TypeAlias
 
-__all__ = ["Box", "Candidate", "Detection", "FrameFeatures"]
-
 Box: TypeAlias = tuple[int, int, int, int]
 """Left, top, width and height in pixels."""
 Candidate: TypeAlias = tuple[str, int, Box]

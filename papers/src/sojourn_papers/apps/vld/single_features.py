@@ -8,8 +8,6 @@ from sojourn_papers.apps.vld.features import Image
 from sojourn_papers.apps.vld.matching import candidate, logo_features, matches
 from sojourn_papers.apps.vld.records import Candidate
 
-__all__ = ["FrameJudge", "SingleMatcher"]
-
 # What is kept of a match: the number of the feature in its frame, where it is, the number of
 # the logo, and of the logo's feature.
 _MATCH = np.dtype(

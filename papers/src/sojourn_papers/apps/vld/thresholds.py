@@ -1,7 +1,5 @@
 """What a feature, a match and a logo take."""
 
-__all__ = ["LEAST_INLIERS", "MOST_FEATURES", "RANSAC_ROUNDS", "RATIO", "TOLERANCE_PX"]
-
 MOST_FEATURES = 1500
 """The strongest of a frame: 204,000 bytes, far from the mebibyte that Kafka takes."""
 RATIO = 0.75

@@ -9,8 +9,6 @@ from sojourn_papers.apps.database import open_database
 from sojourn_papers.apps.wordcount.table import COUNTS, SCHEMA
 from sojourn_papers.apps.wordcount.words import LONGEST
 
-__all__ = ["answers", "rows", "stored"]
-
 _BETWEEN_WORDS = re.compile(r"[^\w'\u2019]|_|['\u2019]{2,}")
 
 

@@ -11,8 +11,6 @@ from random import Random
 from sojourn_papers.apps.data import data_file
 from sojourn_papers.apps.text_lines import endless, read_lines
 
-__all__ = ["NOVEL", "made_up", "samples"]
-
 NOVEL = "text/war_and_peace_pg2600.txt.gz"
 
 _DISTINCT = 5_000

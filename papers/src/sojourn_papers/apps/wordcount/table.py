@@ -1,7 +1,5 @@
 """The table of words and their counts."""
 
-__all__ = ["COUNTS", "LARGER_WINS", "SCHEMA"]
-
 SCHEMA = ("CREATE TABLE IF NOT EXISTS words (word TEXT PRIMARY KEY, n BIGINT NOT NULL)",)
 
 LARGER_WINS = """

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-__all__ = ["LONGEST", "words"]
-
 LONGEST = 64
 """Letters of a word at most: what is longer is none, and no database has to index it."""
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.wire.record import Partition
 
-__all__ = ["LOST", "BatchRelays", "StageTasks"]
-
 # Why relays are refused that belong to a batch which has lost one.
 LOST = "a task of its batch was lost, so the whole batch runs again"
 # How long a batch waits for tasks that have not begun, once its first task has ended.

@@ -15,8 +15,6 @@ from sojourn.spark.host.batch.spill import SegmentFiles
 from sojourn.spark.host.state.keyed_state import Delta, MergeState
 from sojourn.spark.host.state.state_files import Replaced, StateFiles
 
-__all__ = ["CutFiles"]
-
 _NOTHING = Cut(id=CutId(-1, 0), taken={})
 _decode = msgspec.msgpack.Decoder(Cut).decode
 

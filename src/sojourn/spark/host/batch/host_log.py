@@ -24,11 +24,6 @@ from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import DeadResult
 from sojourn.spark.wire.repetitions import Provenance
 
-__all__ = [
-    "Changed", "Committed", "Did", "Entered", "Entry", "HostLog", "Kept", "Leaving", "LogMark",
-    "Started", "Took",
-]  # fmt: skip
-
 
 class Took(msgspec.Struct, tag="t", array_like=True, frozen=True):
     """A root was taken from Spark."""

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from sojourn.spark.host.batch.host_log import Entry, Leaving
 
-__all__ = ["LeavingResults"]
-
 
 class LeavingResults:
     """Results in order of completion.

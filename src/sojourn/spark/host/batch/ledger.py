@@ -49,8 +49,6 @@ from sojourn.spark.host.state.reminders import Reminders
 from sojourn.spark.wire.record import Partition, Record, Root
 from sojourn.spark.wire.repetitions import ID_WINDOW, Memory, Provenance, Repetitions
 
-__all__ = ["Ledger"]
-
 # Results handed over since the last commit that are kept in memory; beyond that, in the log.
 _MOST_HANDED, _MOST_HANDED_BYTES = 50_000, 64 << 20
 

@@ -13,8 +13,6 @@ from sojourn.errors import EngineError
 from sojourn.files.durable_file import unwritable
 from sojourn.files.private_files import append_to, make_folder, write_new
 
-__all__ = ["LogFiles"]
-
 
 @dataclass(slots=True)
 class LogFiles:

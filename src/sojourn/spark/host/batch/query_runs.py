@@ -9,8 +9,6 @@ from uuid import uuid4
 from sojourn.files.durable_file import unwritable, write_durably
 from sojourn.files.private_files import make_folder, sync_folder
 
-__all__ = ["Attempts", "CheckpointId"]
-
 # Kept, because tasks of earlier runs may still connect: their lower number refuses them.
 _MOST = 100
 _CHECKPOINT = "checkpoint-id"

@@ -22,8 +22,6 @@ from sojourn.spark.host.batch.cut import OpenRecord, Segment
 if TYPE_CHECKING:
     from sojourn.spark.wire.record import Partition
 
-__all__ = ["SegmentFiles", "Spill"]
-
 # Small enough that writing or reading a segment does not delay the host's event loop.
 _MOST_RECORDS, _MOST_BYTES = 2_000, 1 << 20
 _decode = msgspec.msgpack.Decoder(list[OpenRecord]).decode

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.spark.wire.event_loop import report
 
-__all__ = ["HeldEvents", "Room", "WriteQueue"]
-
 # Seconds between retries, so that a batch ends soon after there is room.
 _AGAIN_S = 0.25
 

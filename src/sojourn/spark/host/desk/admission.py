@@ -16,8 +16,6 @@ from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.host.desk.visits import Visits
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Admission", "Limits"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

@@ -7,8 +7,6 @@ from sojourn.decide.plan import HERE
 from sojourn.spark.host.desk.processors import Processor
 from sojourn.spark.wire.processor import Result
 
-__all__ = ["Portions"]
-
 # Bounds on the work that is prefetched from relays, and on the batch of one processor: enough
 # to hide the round trip to a relay or a processor, too little to delay other records.
 _AHEAD_S = 0.005

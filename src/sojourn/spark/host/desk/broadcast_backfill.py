@@ -8,8 +8,6 @@ from sojourn.spark.host.desk.instructions import Give, NotKept
 from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Latest", "Lessons"]
-
 # The most records, and about the most bytes, that a processor gets in one message.
 _MOST, _MOST_BYTES = 100, 1 << 20
 

@@ -11,8 +11,6 @@ from sojourn.spark.host.desk.instructions import NotKept, RecordCompleted, StopP
 from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.processor import Answer, OutputRecord, Result
 
-__all__ = ["Broadcasts"]
-
 Outcome = RecordCompleted | StopPart | NotKept
 
 

@@ -9,8 +9,6 @@ from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.instructions import RecordCompleted, StopPart
 from sojourn.spark.wire.processor import Answer, OutputRecord
 
-__all__ = ["ErrorPolicy", "Failures"]
-
 
 @dataclass(slots=True)
 class Failures:

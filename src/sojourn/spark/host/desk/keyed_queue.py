@@ -17,8 +17,6 @@ from heapq import heappop, heappush
 
 from sojourn.spark.host.batch.cut import OpenRecord
 
-__all__ = ["KeyedQueue"]
-
 
 @dataclass(slots=True)
 class _Key:

@@ -37,8 +37,6 @@ from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.processor import Answer, Result
 from sojourn.spark.wire.record import Record
 
-__all__ = ["OperatorDesk"]
-
 # Records that wait for their key keep no processor busy, so others are fetched in their
 # place: enough that a frequent key does not starve the processors, and not the whole stream.
 _MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10

@@ -53,8 +53,6 @@ from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import DeadResult, Row
 
-__all__ = ["PartDesk"]
-
 
 class PartDesk:
     """The desks of a part's operators, and the ledger of its open records.

@@ -11,8 +11,6 @@ from sojourn.spark.wire.processor import OutputRecord
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import DeadResult, Row
 
-__all__ = ["PartGraph", "as_record"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartGraph:

@@ -10,8 +10,6 @@ from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.starts import Starts
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Processor", "Processors"]
-
 
 @dataclass(slots=True)
 class Processor:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Starts"]
-
 _FIRST_S, _LONGEST_S = 0.1, 10.0
 # After this many failures in a row, further starts are assumed to fail too.
 _HOPELESS = 5

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 from sojourn.spark.wire.record import Root
 
-__all__ = ["OpenTrees", "Visits"]
-
 # The counts are halved at twice this many roots, so that older roots weigh less.
 _REMEMBERED = 2000
 

@@ -12,8 +12,6 @@ from struct import Struct as Layout
 from sojourn.spark.host.state.keyed_state import Change, KeyedState
 from sojourn.spark.host.state.schedule import Schedule, due_of, entry
 
-__all__ = ["Expiry", "expiry_of", "unstamped"]
-
 # MessagePack uses no such byte: a state without a stamp cannot begin with it.
 _STAMPED = b"\xc1"
 _STAMP = Layout("!cqq")

@@ -16,17 +16,6 @@ from sojourn.errors import BadFile, EngineError
 from sojourn.files.durable_file import RESTORE
 from sojourn.spark.host.batch.cut import CutId
 
-__all__ = [
-    "Change",
-    "Delta",
-    "KeyedState",
-    "MergeState",
-    "OrderedKeys",
-    "StateMoment",
-    "StateStore",
-    "is_ordered",
-]
-
 Change: TypeAlias = tuple[str, str, bytes]
 """Operator, key and new state; an empty state removes the key."""
 

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 import msgspec
 
-__all__ = ["ClockReading", "PartClock"]
-
 # A longer absence, or a negative one, may come from a wall clock that is not set yet after a
 # boot. It is read again once NTP has had time to set it.
 _BELIEVED_US = 3_600_000_000

@@ -19,8 +19,6 @@ from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.schedule import Schedule, due_of, entry
 from sojourn.spark.wire.record import Partition, Record, Reminded, Root
 
-__all__ = ["Reminders", "reminder_name"]
-
 
 class _Pending(msgspec.Struct, array_like=True, frozen=True):
     """A reminder that is not due yet: its id and note, and fields of the record that set it."""

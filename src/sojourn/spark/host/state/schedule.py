@@ -8,8 +8,6 @@ from heapq import heappop, heappush
 
 from sojourn.spark.host.state.keyed_state import KeyedState
 
-__all__ = ["Schedule", "due_of", "entry"]
-
 # Entries due within this time are loaded into memory, up to `_MOST` of them.
 _WINDOW_US = 10_000_000
 # The next entries are loaded this long before the end of the window.

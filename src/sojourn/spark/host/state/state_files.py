@@ -27,8 +27,6 @@ from sojourn.files.private_files import FILE_MODE, make_folder
 from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.state.keyed_state import Delta, MergeState, StateMoment, is_ordered
 
-__all__ = ["Replaced", "StateFiles"]
-
 Replaced: TypeAlias = Mapping[str, Iterable[tuple[str, bytes]]]
 """Keys and states by operator."""
 # Upper limit of a store's size; the file only takes the space of its content.
