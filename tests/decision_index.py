@@ -16,9 +16,9 @@ RECORD = re.compile(
 BEGINNING = """\
 # Decisions
 
-Each file has the status, context, decision and consequences of one decision. A superseded decision
-stays, and names its successor. [Architecture](../architecture.md) describes the result. `make docs`
-writes this page.
+Each file has the status, context, decision and consequences of one decision. A superseded
+decision stays, and names its successor. [Architecture](../architecture.md) describes the
+result. `make docs` writes this page.
 """
 
 
