@@ -16,10 +16,9 @@ RECORD = re.compile(
 BEGINNING = """\
 # Decisions
 
-What was decided, what was rejected, and why: one file each, numbered, with status, context,
-decision and consequences. A decision that no longer holds stays, and names the one that
-supersedes it. [Architecture](../architecture.md) describes the result. `make docs` writes this
-page.
+Each file has the status, context, decision and consequences of one decision. A superseded
+decision stays, and names its successor. [Architecture](../architecture.md) describes the
+result. `make docs` writes this page.
 """
 
 
