@@ -1,7 +1,7 @@
 """The index of decisions, from the files of `docs/decisions`."""
 
 import re
-from itertools import groupby
+from collections import defaultdict
 
 import documents
 
@@ -32,10 +32,11 @@ def records():
 
 def index():
     """Return the text of the index."""
+    areas = defaultdict(list)
+    for path, found in records():
+        if found:
+            areas[found["area"]].append(f"- [{found['title']}]({path.name})")
     lines = [BEGINNING]
-    complete = ((path, found) for path, found in records() if found)
-    for area, group in groupby(complete, lambda record: record[1]["area"]):
-        lines.append(f"## {area}\n")
-        lines += [f"- [{found['title']}]({path.name})" for path, found in group]
-        lines.append("")
+    for area, decisions in areas.items():
+        lines += [f"## {area}\n", *decisions, ""]
     return "\n".join(lines)

@@ -68,11 +68,12 @@ def test_processors_are_where_the_loop_wants_them_and_anywhere_until_it_has_deci
     doomed.kill()
     cluster.runs(executor_2=3)  # although nothing has been decided
     (lost,) = loop.follow_nodes()
-    assert lost.decision.reason == "executor-1 is lost; processors move to executor-2"
+    assert lost.decision.reason == "executor-1 was lost; processors move to executor-2"
     cluster.agent("executor-3")
     cluster.until(lambda: "executor-3" in cluster.controller.nodes())
-    (came,) = loop.follow_nodes()
-    assert came.decision.reason.startswith("executor-3 came; processors move to executor-2, ")
+    (joined,) = loop.follow_nodes()
+    reason = joined.decision.reason
+    assert reason.startswith("executor-3 joined; processors move to executor-2, ")
     cluster.runs(executor_2=2, executor_3=1)
     loop.set_processors({"where": 5}, "a test wants them")
     cluster.runs(executor_2=3, executor_3=2)

@@ -95,7 +95,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
         until(lambda: len(engine.nodes) == 1)
         assert engine.plan.allocation == ALLOCATION
         until(lambda: followed)
-        assert "is lost; processors move to executor-" in followed[0].decision.reason
+        assert "was lost; processors move to executor-" in followed[0].decision.reason
         assert {len(on) for on in engine.plan.placement.values()} == {1}
         until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
         assert not nodes_app.outcome(servers, 2 * LINES).wrong
@@ -183,8 +183,8 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
             sent += LINES
         until(lambda: nodes_app.outcome(servers, sent).exact)
         reasons = " ".join(episode.decision.reason for episode in told)
-        assert "asks for 2 nodes, the maximum: 5 processors, 4 on each" in reasons
-        assert len(re.findall(r"gives executor-\d+ back: [5-9] s without need", reasons)) == 2
+        assert "requests 2 nodes, the maximum: 5 processors, 4 on each" in reasons
+        assert len(re.findall(r"releases executor-\d+: not needed for [5-9] s", reasons)) == 2
         health = engine.health()
         assert not any(health.restarts.values())
         # one was added and two were removed, and an executor is paid until it is gone

@@ -78,7 +78,7 @@ def node_plan(
     if needed > before.number:
         since_s = at_s if need.more_since_s is None else need.more_since_s
         waits = at_s - since_s < _DISTURBED * (knowledge.node_costs.adding_s or 0.0)
-        asked = replace(before, number=needed, reason=_asks(needed, processors, bounds))
+        asked = replace(before, number=needed, reason=_requests(needed, processors, bounds))
         return unchanged if waits else asked, NodeNeed(more_since_s=since_s)
     if needed >= len(staying) or len(staying) < before.number:
         return unchanged, NodeNeed()
@@ -92,7 +92,7 @@ def node_plan(
     given_back = NodePlan(
         number=min(before.number, len(staying) - 1),
         given_back=(*before.given_back, leaving),
-        reason=f"gives {leaving} back: {at_s - since_s:.0f} s without need for it",
+        reason=f"releases {leaving}: not needed for {at_s - since_s:.0f} s",
     )
     return given_back, NodeNeed(fewer_since_s=at_s)
 
@@ -107,8 +107,8 @@ def _without_gone(before: NodePlan | None, nodes: Sequence[Node]) -> NodePlan | 
     return replace(before, given_back=left, reason=f"{', '.join(gone)} has left")
 
 
-def _asks(needed: int, processors: int, bounds: NodeBounds) -> str:
-    nodes = f"asks for {needed} node{'s' * (needed != 1)}"
+def _requests(needed: int, processors: int, bounds: NodeBounds) -> str:
+    nodes = f"requests {needed} node{'s' * (needed != 1)}"
     if needed == bounds.least:
         return f"{nodes}, the minimum"
     limit = ", the maximum" if needed == bounds.most else ""

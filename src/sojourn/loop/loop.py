@@ -241,7 +241,7 @@ class Loop:
     def _site(self) -> Site:
         nodes, needs = self._engine.nodes, node_needs(self._engine)
         there = frozenset(node.name for node in nodes)
-        come, gone = there - self._there, self._there - there
+        joined, gone = there - self._there, self._there - there
         left = () if (plan := self.knowledge.plan.nodes) is None else plan.given_back
         self._there = there
         return Site(
@@ -250,8 +250,8 @@ class Loop:
             bounds=self._bounds.at_least(needs.least),
             unplaced=needs.unplaced,
             news="; ".join(
-                [f"{name} came" for name in sorted(come)]
-                + [f"{name} is lost" for name in sorted(gone.difference(left))]
+                [f"{name} joined" for name in sorted(joined)]
+                + [f"{name} was lost" for name in sorted(gone.difference(left))]
             ),
         )
 

@@ -40,16 +40,16 @@ def test_no_more_are_asked_for_than_may_be_and_none_twice():
     nodes = Nodes(BOUNDS)
     asked = nodes.plan(0.0, 100, "a")
     assert asked == NodePlan(number=3)
-    assert asked.reason == "asks for 3 nodes, the maximum: 100 processors, 4 on each"
+    assert asked.reason == "requests 3 nodes, the maximum: 100 processors, 4 on each"
     assert nodes.plan(1.0, 100, "a") is asked
 
 
 def test_each_number_has_a_reason():
     assert Nodes(BOUNDS).plan(0.0, 8, "a").reason == (
-        "asks for 2 nodes: 8 processors, 4 on each"
+        "requests 2 nodes: 8 processors, 4 on each"
     )
     minimum = Nodes(BOUNDS.at_least(2)).plan(0.0, 1, "a")
-    assert minimum.reason == "asks for 2 nodes, the minimum"
+    assert minimum.reason == "requests 2 nodes, the minimum"
 
 
 def test_fewer_have_to_do_for_a_while_before_one_goes():
@@ -59,7 +59,7 @@ def test_fewer_have_to_do_for_a_while_before_one_goes():
     assert nodes.plan(10.0, 4, "abc") is None
     first = nodes.plan(20.0, 4, "abc")
     assert first == NodePlan(number=2, given_back=("c",))
-    assert first.reason == "gives c back: 10 s without need for it"
+    assert first.reason == "releases c: not needed for 10 s"
     assert nodes.plan(21.0, 4, "abc") == first  # one at a time, and it is still there
     gone = nodes.plan(22.0, 4, "ab")
     assert (gone, gone.reason) == (NodePlan(number=2), "c has left")

@@ -425,10 +425,10 @@ def test_an_order_by_hand_gets_its_nodes_and_a_node_that_comes_is_used_while_pau
     passed = turned(running, 6)
     reasons = [episode.decision.reason for episode in passed]
     assert reasons[0] == (
-        "set by hand with `sojourn scale` by anna; asks for 3 nodes: 9 processors, 3 on each"
+        "set by hand with `sojourn scale` by anna; requests 3 nodes: 9 processors, 3 on each"
     )
-    (came,) = [episode for episode in passed if " came" in episode.decision.reason]
-    assert (came.done, came.target) == ("move", running.orders.target)
+    (joined,) = [episode for episode in passed if " joined" in episode.decision.reason]
+    assert (joined.done, joined.target) == ("move", running.orders.target)
     assert nodes_used(running) == {"node-0", "node-1", "node-2"}
     assert running.mode.name == "paused"
 

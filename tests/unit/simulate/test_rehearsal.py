@@ -63,16 +63,16 @@ def test_nodes_follow_a_load_that_steps_up_and_down_and_say_why():
     )
     decided = [e.decision for e in done.episodes if e.decision.kind != "hold"]
     reasons = " | ".join(decision.reason for decision in decided)
-    (asked,) = [each for each in decided if "asks for" in each.reason]
-    came = [each for each in decided if " came" in each.reason]
-    back = [each for each in decided if "gives" in each.reason]
-    assert "asks for 3 nodes, the maximum: " in asked.reason
-    assert [each.at_s - asked.at_s for each in came] == [pytest.approx(45.0)]
-    assert came[0].reason.startswith("node-1 came; node-2 came; processors move to node-0")
-    on = {node for on in came[0].after.placement.values() for node in on}
+    (asked,) = [each for each in decided if "requests" in each.reason]
+    joined = [each for each in decided if " joined" in each.reason]
+    back = [each for each in decided if "releases" in each.reason]
+    assert "requests 3 nodes, the maximum: " in asked.reason
+    assert [each.at_s - asked.at_s for each in joined] == [pytest.approx(45.0)]
+    assert "node-1 joined; node-2 joined; processors move to node-0" in joined[0].reason
+    on = {node for on in joined[0].after.placement.values() for node in on}
     assert on == {"node-0", "node-1", "node-2"}
     assert [each.after.nodes.given_back for each in back] == [("node-2",), ("node-1",)]
-    assert all("s without need for it" in each.reason for each in back)
+    assert all("not needed for" in each.reason for each in back)
     assert reasons.count("has left") == 2
     for decision in decided:
         used = {node for on in decision.after.placement.values() for node in on}
@@ -92,7 +92,7 @@ def test_a_loop_that_only_recommends_asks_for_no_node():
         active=False,
     )
     advised = [e.decision for e in done.episodes if e.done == "up advised"]
-    assert "asks for 3 nodes" in advised[-1].reason
+    assert "requests 3 nodes" in advised[-1].reason
     assert done.score.node_hours == pytest.approx(900 / 3600)
 
 

@@ -52,20 +52,20 @@ def _read_stage(
         Option(metavar="TIME", help="How long operators pause when their processors change."),
     ] = "0s",
     placement: PlacementOption = DEFAULT,
-    min_nodes: Annotated[int, Option(min=1, help="The fewest nodes.")] = 1,
+    min_nodes: Annotated[int, Option(min=1, help="Minimum number of nodes.")] = 1,
     max_nodes: Annotated[
         int | None,
         Option(
             min=1,
-            help="Ask for nodes as processors need them, at most so many, and give them back "
-            "(default: one machine).",
+            help="Maximum number of nodes; they are requested and released as processors need "
+            "them (default: one machine).",
         ),
     ] = None,
     processors_per_node: Annotated[
-        int | None, Option(min=1, help="Processors for a node; --max-nodes needs it.")
+        int | None, Option(min=1, help="Processors per node; required by --max-nodes.")
     ] = None,
     node_delay: Annotated[
-        str, Option(metavar="TIME", help="How long a node takes to come.")
+        str, Option(metavar="TIME", help="Time from requesting a node until it joins.")
     ] = "30s",
 ) -> Callable[..., "Stage"]:
     """Return a function that makes a stage of a topology, a trace and other fields."""
