@@ -269,19 +269,19 @@ def test_nodes_are_asked_for_used_when_they_come_and_given_back_each_with_a_reas
     asked = loop.turn().decision
     assert (asked.kind, asked.after.nodes) == ("move", NodePlan(number=2))
     assert asked.after.placement == {"a": {"one": 7}}
-    assert "asks for 2 nodes: 7 processors, 5 on each" in asked.reason
+    assert "requests 2 nodes: 7 processors, 5 on each" in asked.reason
     assert loop.turn().decision.kind == "hold"
     nodes.become("one", "two")
     (came,) = loop.follow_nodes()
     assert nodes.plan.placement == {"a": {"one": 4, "two": 3}}
-    assert came.decision.reason == "two came; processors move to one, two"
+    assert came.decision.reason == "two joined; processors move to one, two"
     assert (came.looked, came.done) == (False, "move")
     wants.k = 5
     down, held, back = loop.turn().decision, loop.turn().decision, loop.turn().decision
     assert (down.kind, held.kind) == ("down", "hold")
     assert back.after.nodes == NodePlan(number=1, given_back=("two",))
     assert nodes.plan.placement == {"a": {"one": 5}}
-    assert "gives two back: 20 s without need for it" in back.reason
+    assert "releases two: not needed for 20 s" in back.reason
     nodes.become("one")
     (left,) = loop.follow_nodes()
     assert (left.decision.kind, left.decision.reason) == ("nodes", "two has left")
@@ -295,11 +295,11 @@ def test_a_node_that_is_lost_has_its_processors_elsewhere_at_once(engine):
     nodes.become("two")
     (lost,) = loop.follow_nodes()
     assert nodes.plan.placement == {"a": {"two": 7}}
-    assert lost.decision.reason == "one is lost; processors move to two"
+    assert lost.decision.reason == "one was lost; processors move to two"
     nodes.become()
     assert not loop.follow_nodes()  # they stay where they are until a node comes
     nodes.become("three")
-    assert loop.follow_nodes()[0].decision.reason == "three came; processors move to three"
+    assert loop.follow_nodes()[0].decision.reason == "three joined; processors move to three"
 
 
 def test_without_a_node_other_numbers_are_left_open_until_one_comes(engine):
@@ -318,7 +318,7 @@ def test_nodes_follow_the_processors_that_there_are_while_others_are_only_recomm
     asked = loop.turn()
     assert asked.cost is not None
     assert asked.decision.after.nodes == NodePlan(number=2)
-    assert asked.decision.reason.startswith("only recommended: a test wants it; asks for 2")
+    assert asked.decision.reason.startswith("only recommended: a test wants it; requests 2")
     assert asked.decision.wish.reason == "only recommended: a test wants it"
     advised = loop.turn()
     assert (advised.done, advised.decision.after.nodes.number) == ("up advised", 3)
@@ -333,7 +333,7 @@ def test_an_order_by_hand_gets_the_nodes_that_it_needs(engine):
     loop = Loop(nodes, ONE, Jump(7), every_s=10, mode=PASSIVE, bounds=FIVE_EACH)
     done = loop.set_processors({"a": 11}, "set by hand")
     assert done.decision.reason == (
-        "set by hand; asks for 3 nodes, the maximum: 11 processors, 5 on each"
+        "set by hand; requests 3 nodes, the maximum: 11 processors, 5 on each"
     )
     assert nodes.plan.nodes == NodePlan(number=3)
 
@@ -356,7 +356,7 @@ def test_what_happens_to_nodes_between_turns_is_yielded_before_the_turn(engine):
     nodes.become("one", "two")
     between, turn = next(passing), next(passing)
     assert (between.looked, turn.looked) == (False, True)
-    assert "two came" in between.decision.reason
+    assert "two joined" in between.decision.reason
 
 
 def test_the_model_knows_which_nodes_will_come(engine):

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from sojourn.decide.gains import least_allocation
 from sojourn.errors import BadAllocation, UnstableStation
 from sojourn.model.lattice import Lattice
-from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
+from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, served_s, stations
 from sojourn.model.station import names, station
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.load import StationLoad
@@ -90,8 +90,11 @@ def test_where_nothing_branches_both_means_are_one(topology):
 @settings(max_examples=40)
 def test_the_last_record_is_done_no_later_than_all_one_after_another(topology):
     predicted = predict(topology, least_allocation(topology))
-    # times that differ ten thousandfold share a lattice, and are rounded to its points
-    assert predicted.completion_mean_s <= predicted.mean_s * (1 + 5e-3)
+    # Siblings start mean services apart, although the one before may take longer: on a
+    # processor of their own, up to a service of each is added. And times that differ ten
+    # thousandfold share a lattice, and are rounded to its points.
+    limit_s = predicted.mean_s + served_s(topology)
+    assert predicted.completion_mean_s <= limit_s * (1 + 5e-3)
 
 
 @given(topology=topologies(max_operators=3, loops=False))
