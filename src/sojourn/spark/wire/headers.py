@@ -47,7 +47,7 @@ OURS = "sojourn-"
 Header = tuple[str, bytes]
 
 
-def record_of(  # noqa: PLR0913 - all that Kafka tells of a record
+def record_of(  # noqa: PLR0913 - all that Kafka has of a record
     headers: Iterable[tuple[str | None, bytes | None]],
     payload: bytes,
     *,
@@ -61,17 +61,17 @@ def record_of(  # noqa: PLR0913 - all that Kafka tells of a record
     room_bytes: int = 0,
     weight: Callable[[], int] = lambda: 0,
 ) -> Record:
-    """Return the record of a message, with what its headers tell, or else its position.
+    """Return the record of a message; without our headers, its position identifies it.
 
     Ids and key are part of *room_bytes*, the room of its children. *weight* returns how many
     roots it stands for if it is a root itself.
 
     >>> place = {"topic": "lines", "partition": 0, "offset": 7, "timestamp_s": 1.5}
-    >>> stranger = record_of([], b"", stream="lines", **place)
-    >>> stranger.name, stranger.root, stranger.birth_s
+    >>> foreign = record_of([], b"", stream="lines", **place)
+    >>> foreign.name, foreign.root, foreign.birth_s
     ('lines/0/7', 'lines/0/7', 1.5)
     """
-    told: dict[str, bytes] = {}
+    ours: dict[str, bytes] = {}
     blobs: dict[str, bytes] = {}
     others: list[Header] = []
     for name, value in headers:
@@ -80,15 +80,15 @@ def record_of(  # noqa: PLR0913 - all that Kafka tells of a record
         elif name.startswith(BLOB):
             blobs[name.removeprefix(BLOB)] = value or b""
         else:
-            told[name] = value or b""
+            ours[name] = value or b""
     identity = root = f"{marked(topic, mark)}/{partition}/{offset}"
     birth_s, written_s, traced = timestamp_s, timestamp_s, None
-    if told:  # of most roots nothing is, and they come in large numbers
-        identity = _text(told, ID, identity)
-        root = _text(told, ROOT, identity)
-        birth_s = _seconds(told, BIRTH, timestamp_s)
-        written_s = _seconds(told, WRITTEN, timestamp_s)
-        traced = _traced(told)
+    if ours:  # most roots have none, and they come in large numbers
+        identity = _text(ours, ID, identity)
+        root = _text(ours, ROOT, identity)
+        birth_s = _seconds(ours, BIRTH, timestamp_s)
+        written_s = _seconds(ours, WRITTEN, timestamp_s)
+        traced = _traced(ours)
     beside = len(identity.encode()) + len(root.encode()) + len(key or b"")
     return Record(
         identity,
@@ -171,8 +171,8 @@ def id_in(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:
     return None
 
 
-def _text(told: dict[str, bytes], name: str, otherwise: str) -> str:
-    given = told.get(name, b"")
+def _text(ours: dict[str, bytes], name: str, otherwise: str) -> str:
+    given = ours.get(name, b"")
     try:
         text = given.decode()
     except UnicodeDecodeError:  # any client may write headers
@@ -182,20 +182,20 @@ def _text(told: dict[str, bytes], name: str, otherwise: str) -> str:
     return text or otherwise
 
 
-def _seconds(told: dict[str, bytes], name: str, otherwise: float) -> float:
+def _seconds(ours: dict[str, bytes], name: str, otherwise: float) -> float:
     try:
-        seconds = float(told[name])
+        seconds = float(ours[name])
     except (KeyError, ValueError):
         return otherwise
     return seconds if 0 <= seconds <= LATEST_S else otherwise  # NaN fails both comparisons
 
 
-def _traced(told: dict[str, bytes]) -> int | None:
+def _traced(ours: dict[str, bytes]) -> int | None:
     """Return the sampling decision made when the root entered; None of a root itself."""
-    if not {ID, ROOT} <= told.keys():  # a producer may give its records ids
+    if not {ID, ROOT} <= ours.keys():  # a producer may give its records ids
         return None
     try:
-        weight = int(told[TRACE])
+        weight = int(ours[TRACE])
     except (KeyError, ValueError):
         return 0
     return weight if 0 <= weight <= MOST_TRACED else 0
