@@ -81,6 +81,7 @@ test-all: lint
 
 bench: $(READY)
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/turns.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/simulator.py
 	$(BIN)/python benchmarks/fpd_figures.py

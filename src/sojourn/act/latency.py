@@ -14,7 +14,7 @@ from sojourn.decide.target import Target
 from sojourn.errors import EndlessLoop, HotKey, TooFewCores, UnstableStation
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
-from sojourn.model.network import PERCENTILES, mean_of, operator_figures, predict, stations
+from sojourn.model.network import PERCENTILES, mean_of, operator_figures, percentile_s, stations
 from sojourn.topology import Topology
 
 SURELY = 2.0
@@ -46,7 +46,7 @@ def outlook(
         operators = operator_figures(topology, allocation, stations(topology, model))
         mean = seconds = mean_of(operators)
         if statistic != "mean":  # a percentile takes about ten times as long to compute
-            seconds = predict(topology, allocation, model=model).percentiles_s[statistic]
+            seconds = percentile_s(topology, allocation, statistic, model=model)
     except (UnstableStation, HotKey, TooFewCores, EndlessLoop):
         return None
     return Outlook(
@@ -99,9 +99,9 @@ def _bound_s(observations: Sequence[Observation], statistic: str, errors: float)
 
     Latencies of successive roots are correlated, so errors are assumed to be twice as large.
     """
-    completions = sum((o.completions for o in observations), Sketch.empty())
+    completions = Sketch.total(o.completions for o in observations)
     if statistic == "mean":
-        sums = sum((o.sums for o in observations), Sketch.empty())
+        sums = Sketch.total(o.sums for o in observations)
         return sums.mean_s + 2 * errors * sums.std_s / sqrt(completions.number)
     ratio = PERCENTILES[statistic]
     chance = 2 * errors * sqrt(ratio * (1 - ratio) / completions.number)
@@ -117,9 +117,10 @@ def _roots(statistic: str) -> int:
 
 def _blocks(observations: Sequence[Observation], roots: int) -> Iterator[list[Observation]]:
     """Yield blocks of successive observations with at least *roots* roots, the latest first."""
-    block: list[Observation] = []
+    block, completed = list[Observation](), 0
     for observation in reversed(observations):
         block.append(observation)
-        if sum(o.completions.number for o in block) >= roots:
+        completed += observation.completions.number
+        if completed >= roots:
             yield block
-            block = []
+            block, completed = [], 0

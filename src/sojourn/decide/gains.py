@@ -142,6 +142,8 @@ class Effort:
     """Evaluations of single operators, in total."""
     times: int | None = None
     """Limits the processors to this multiple of the minimum, plus a thousand."""
+    explains: bool = True
+    """Whether the solution states a reason, which takes another search."""
 
     def most_processors(self, keeping_up: int) -> int:
         """Return the largest number to try, given that *keeping_up* is the minimum."""
@@ -154,6 +156,6 @@ THOROUGH = Effort(looks=30_000)
 """About three seconds for a percentile."""
 
 
-QUICK = Effort(looks=200, times=4)
+QUICK = Effort(looks=200, times=4, explains=False)
 """For a plan in every turn. The start of the search is rarely one processor too many; most of
 the time is spent on the proof that it is not."""

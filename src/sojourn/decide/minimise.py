@@ -16,7 +16,14 @@ from sojourn.errors import (
     TargetTooStrict,
 )
 from sojourn.model.calibration import Calibration
-from sojourn.model.network import hot_key, mean_floor_s, mean_s, predict, served_s, stations
+from sojourn.model.network import (
+    hot_key,
+    mean_floor_s,
+    mean_s,
+    percentile_s,
+    served_s,
+    stations,
+)
 from sojourn.topology import Topology
 
 # Subtracting gains one by one drifts from the true sum by less than this part of the target.
@@ -73,7 +80,7 @@ def _minimised(
         model=model,
         allocation=allocation,
         mean_s=mean_s(topology, allocation, model=model),
-        reason=_reason(topology, target, found, whole, model),
+        reason=_reason(topology, target, found, whole, model) if effort.explains else "",
         least=found.least,
         target=target,
         nodes=whole,
@@ -120,7 +127,7 @@ def _reached_s(
     best = assign(topology, processors, model=model, nodes=nodes)
     if target.statistic == "mean":
         return best.mean_s
-    return predict(topology, best.allocation, model=model).percentiles_s[target.statistic]
+    return percentile_s(topology, best.allocation, target.statistic, model=model)
 
 
 def _reason(

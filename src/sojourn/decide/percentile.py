@@ -24,7 +24,7 @@ from sojourn.model.network import (
     PERCENTILES,
     hot_key,
     mean_floor_s,
-    predict,
+    percentile_s,
     served_s,
     stations,
 )
@@ -137,8 +137,8 @@ class _Search:
         return self._meets[counts]
 
     def _reached_s(self, allocation: Mapping[str, int]) -> float:
-        predicted = predict(self._topology, allocation, model=self._model)
-        return predicted.percentiles_s[self._target.statistic]
+        statistic = self._target.statistic
+        return percentile_s(self._topology, allocation, statistic, model=self._model)
 
     def by_gain(self, effort: Effort) -> _Counts:
         """Return the first greedy allocation that meets the target.

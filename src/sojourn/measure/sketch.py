@@ -5,7 +5,9 @@ a percentile is bounded for any times (the idea of DDSketch, Masson et al. 2019)
 are merged exactly, by adding their counts.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -16,7 +18,7 @@ _SHORTEST_S, _LONGEST_S = 1e-9, 1e9
 _BUCKETS = ceil(log(_LONGEST_S / _SHORTEST_S) / log(_GROWTH)) + 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sketch:
     """The number of times in each bucket, their sum and sum of squares.
 
@@ -67,14 +69,20 @@ class Sketch:
         return cls(np.zeros(0, np.int64))
 
     def __add__(self, other: "Sketch") -> "Sketch":
-        sums = self.sum_s + other.sum_s, self.sum_ss + other.sum_ss
-        parts = [part for part in (self, other) if part.filled.size]
+        return Sketch.total((self, other))
+
+    @classmethod
+    def total(cls, sketches: Iterable["Sketch"]) -> "Sketch":
+        """Return the sum of *sketches*; empty without any."""
+        added = list(sketches)
+        sums = sum(each.sum_s for each in added), sum(each.sum_ss for each in added)
+        parts = [each for each in added if each.filled.size]
         first = min((part.first for part in parts), default=0)
         end = max((part.first + part.filled.size for part in parts), default=0)
         filled = np.zeros(end - first, np.int64)
         for part in parts:
             filled[part.first - first : part.first - first + part.filled.size] += part.filled
-        return Sketch(filled, first, *sums)
+        return cls(filled, first, *sums)
 
     def times(self, factor: float) -> "Sketch":
         """Return the sketch with all times multiplied by *factor*.
@@ -100,7 +108,7 @@ class Sketch:
         counts[self.first : self.first + self.filled.size] = self.filled
         return counts
 
-    @property
+    @cached_property
     def number(self) -> int:
         return int(self.filled.sum())
 

@@ -82,8 +82,8 @@ class Window:
             streams={
                 name: _rate((o.streams[name], o) for o in by_stream) for name in last.streams
             },
-            completions=sum((o.completions for o in settled), Sketch.empty()),
-            sums=sum((o.sums for o in settled), Sketch.empty()),
+            completions=Sketch.total(o.completions for o in settled),
+            sums=Sketch.total(o.sums for o in settled),
             busy_cores=_rate(busy) if busy else None,
             nodes={name: _node(name, alike) for name in last.nodes},
         )

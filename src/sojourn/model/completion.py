@@ -8,16 +8,16 @@ This is computed from the last operators to the first. Children sent to differen
 assumed to be independent. Siblings sent to the same operator meet the same queue: they share
 one wait, and are then served concurrently by its processors. Inside a loop the equation refers
 to itself. If nothing branches it is linear and is solved; otherwise it is iterated, and each
-iteration adds one generation of records. It converges, because the gain of a loop is below 1.
+iteration adds at least one generation of records. It converges, because the gain of a loop is
+below 1.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import floor
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sojourn.errors import EndlessLoop
 from sojourn.model.keyed import Keyed
@@ -31,13 +31,11 @@ _SETTLED = 1e-8
 _MOST_GENERATIONS = 5_000
 # Loops of more operators are iterated even if they could be solved.
 _MOST_SOLVED = 16
-# The factor by which mass is reduced that wraps around the end of the lattice.
-_DAMPING = 1e-8
 # More siblings than this are processed in groups.
 _MOST_GROUPS = 64
 
 _Queues: TypeAlias = "Mapping[str, _Queue]"
-_Served: TypeAlias = Mapping[str, Masses]
+_Served: TypeAlias = Mapping[str, Spectrum]
 
 
 class Completion:
@@ -56,9 +54,9 @@ class Completion:
     ) -> None:
         self._topology, self._stations, self._lattice = topology, stations, lattice
         self._services = {
-            name: stations[name].service(load, lattice) for name, load in topology.loads.items()
+            name: lattice.spectrum(stations[name].service(load, lattice))
+            for name, load in topology.loads.items()
         }
-        self._spectra = {name: lattice.spectrum(s) for name, s in self._services.items()}
         self._queues: dict[tuple[str, int | None], _Queue] = {}
 
     def __call__(self, allocation: Mapping[str, int | None]) -> Masses:
@@ -69,18 +67,17 @@ class Completion:
         topology = self._topology
         queues = {name: self._queue(name, k) for name, k in allocation.items()}
         # completion counted from the start of a record's service
-        served: dict[str, Masses] = {}
+        served: dict[str, Spectrum] = {}
         for component in reversed(topology.components):
             if topology.looped.isdisjoint(component):
-                served |= self._generation(component, queues, served)
+                served |= {name: self._record(name, queues, served) for name in component}
             else:
                 served |= self._loop(component, queues, served)
-        root = np.zeros(self._lattice.points)
+        root = np.zeros(self._lattice.points + 1, np.complex128)
         for name, per_s in topology.entries.items():
             if per_s > 0:
-                share = per_s / topology.arrivals_per_s
-                root += share * self._lattice.plus(queues[name].wait, served[name])
-        return root
+                root += per_s / topology.arrivals_per_s * queues[name].wait * served[name]
+        return self._lattice.masses(root)
 
     def _queue(self, name: str, processors: int | None) -> "_Queue":
         if (name, processors) not in self._queues:
@@ -94,8 +91,7 @@ class Completion:
                 others = of_key = station.wait(load, processors, lattice)
             else:
                 others = of_key = lattice.constant(0.0)
-            transfer = lattice.constant(self._topology.operator[name].transfer_s)
-            wire = lattice.spectrum(transfer)
+            wire = lattice.spectrum(lattice.constant(self._topology.operator[name].transfer_s))
             self._queues[name, processors] = _Queue(
                 wire * lattice.spectrum(others),
                 1 - float((1 - part) * others[0] + part * of_key[0]),
@@ -111,13 +107,37 @@ class Completion:
             self._topology.operator[name].branches for name in component
         ):
             return self._solved(component, queues, served)
-        known: _Served = dict.fromkeys(component, self._lattice.constant(0.0))
+        return self._iterated(component, queues, served)
+
+    def _iterated(
+        self, component: tuple[str, ...], queues: _Queues, served: _Served
+    ) -> _Served:
+        """Return the completions within a loop that branches.
+
+        Children outside the loop are the same in each iteration, and are computed once.
+        """
+        lattice, gains = self._lattice, self._topology.gains
+        nothing = lattice.spectrum(lattice.constant(0.0))
+        known = {**served, **dict.fromkeys(component, nothing)}
+        inside = {name: [t for t in gains[name] if t in component] for name in component}
+        outside = {
+            name: self._cleared(name, gains[name].keys() - set(component), queues, served)
+            for name in component
+            if self._topology.operator[name].branches
+        }
         for _ in range(_MOST_GENERATIONS):
-            grown = self._generation(component, queues, {**served, **known})
-            moved = max(float(np.abs(np.cumsum(grown[n] - known[n])).max()) for n in component)
-            known = grown
+            moved = 0.0
+            for name in reversed(component):
+                if name in outside:
+                    last = outside[name] * self._cleared(name, inside[name], queues, known)
+                    grown = self._followed(name, last)
+                else:
+                    grown = self._record(name, queues, known)
+                change = np.cumsum(lattice.change(grown - known[name]))
+                moved = max(moved, float(np.abs(change).max()))
+                known[name] = grown
             if moved <= _SETTLED:
-                return known
+                return {name: known[name] for name in component}
         raise EndlessLoop(
             f"the loop through {', '.join(component)} still has records after "
             f"{_MOST_GENERATIONS} generations, so its completion cannot be computed; "
@@ -127,65 +147,66 @@ class Completion:
     def _solved(self, component: tuple[str, ...], queues: _Queues, served: _Served) -> _Served:
         """Return the completions within a loop that does not branch.
 
-        In the frequency domain the equation is one small linear system per frequency. The
-        transform is periodic, so mass beyond the end of the lattice would reappear at its
-        beginning; exponential damping makes that part negligible.
+        In the frequency domain the equation is one small linear system per frequency.
         """
-        lattice, gains = self._lattice, self._topology.gains
-        size = 2 * lattice.points
-        damped = _DAMPING ** (np.arange(lattice.points) / size)
-
-        def transform(masses: Masses) -> NDArray[np.complex128]:
-            return np.fft.rfft(masses * damped, size)
-
-        matrix = np.zeros((size // 2 + 1, len(component), len(component)), np.complex128)
-        right = np.zeros((size // 2 + 1, len(component), 1), np.complex128)
+        gains, frequencies = self._topology.gains, self._lattice.points + 1
+        matrix = np.zeros((frequencies, len(component), len(component)), np.complex128)
+        right = np.zeros((frequencies, len(component), 1), np.complex128)
         for row, name in enumerate(component):
-            service = transform(self._services[name])
+            service = self._services[name]
             matrix[:, row, row] += 1
-            leaves = np.full(len(service), max(0.0, 1 - sum(gains[name].values())), complex)
+            leaves = np.full(frequencies, _ends(gains[name]), np.complex128)
             for target, chance in gains[name].items():
-                wait = transform(lattice.plus(queues[target].wait, lattice.constant(0.0)))
+                wait = queues[target].wait
                 if target in component:
                     matrix[:, row, component.index(target)] -= chance * service * wait
                 else:
-                    leaves += chance * wait * transform(served[target])
+                    leaves += chance * wait * served[target]
             right[:, row, 0] = service * leaves
         solved = np.linalg.solve(matrix, right)[:, :, 0]
-        back = np.fft.irfft(solved, size, axis=0)[: lattice.points].T / damped
-        return dict(zip(component, np.maximum(back, 0.0), strict=True))
+        return dict(zip(component, solved.T, strict=True))
 
-    def _generation(
-        self, component: tuple[str, ...], queues: _Queues, served: _Served
-    ) -> _Served:
-        """Return the completions from service on in *component*, given those of children."""
-        grown = {}
-        for name in component:
-            grown[name] = self._services[name]
-            if self._topology.gains[name]:
-                last = self._last_child(name, queues, served)
-                grown[name] = self._lattice.plus(self._spectra[name], last)
-        return grown
+    def _record(self, name: str, queues: _Queues, served: _Served) -> Spectrum:
+        """Return the completion of a record from its service on, given that of its children."""
+        gains = self._topology.gains[name]
+        if not gains:
+            return self._services[name]
+        if self._topology.operator[name].branches:
+            return self._followed(name, self._cleared(name, gains, queues, served))
+        child = np.full(self._lattice.points + 1, _ends(gains), np.complex128)
+        for target, chance in gains.items():
+            child += chance * queues[target].wait * served[target]
+        return self._services[name] * child
 
-    def _last_child(self, name: str, queues: _Queues, served: _Served) -> Masses:
-        """Return the distribution of the last child's completion; 0 without children."""
-        lattice, gains = self._lattice, self._topology.gains[name]
-        if self._topology.operator[name].route == "one_of":
-            mixed = np.zeros(lattice.points)
-            for target, chance in gains.items():
-                mixed += chance * lattice.plus(queues[target].wait, served[target])
-            mixed[0] += max(0.0, 1 - sum(gains.values()))
-            return mixed
-        last = np.ones(lattice.points)
-        for target, mean in gains.items():
+    def _followed(self, name: str, last: Masses) -> Spectrum:
+        """Return the completion of a record from its service on, given that of the last child.
+
+        *last* is cumulated.
+        """
+        lattice = self._lattice
+        return self._services[name] * lattice.spectrum(lattice.differences(last))
+
+    def _cleared(
+        self, name: str, targets: Collection[str], queues: _Queues, served: _Served
+    ) -> Masses:
+        """Return the probability that all children at *targets* are complete at each time."""
+        lattice, last = self._lattice, np.ones(self._lattice.points)
+        for target, mean in self._topology.gains[name].items():
+            if target not in targets:
+                continue
             # a mean of 2.3 means two children, and a third with a probability of 0.3
             always, chance = floor(mean), mean % 1
-            queue, done = queues[target], lattice.cumulated(served[target])
-            by_then = (1 - chance) * queue.cleared(lattice, done, always)
+            queue, child = queues[target], served[target]
+            by_then = (1 - chance) * queue.cleared(lattice, child, always)
             if chance > 0:
-                by_then += chance * queue.cleared(lattice, done, always + 1)
+                by_then += chance * queue.cleared(lattice, child, always + 1)
             last *= by_then
-        return np.diff(last, prepend=0.0)
+        return last
+
+
+def _ends(gains: Mapping[str, float]) -> float:
+    """Return the probability that a record of an operator that does not branch has no child."""
+    return max(0.0, 1 - sum(gains.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,18 +236,20 @@ class _Queue:
         hot = 1 - (1 - self.part) ** siblings
         return (1 - hot) * self.others + hot * self.of_key
 
-    def cleared(self, lattice: Lattice, done: Masses, siblings: int) -> Masses:
+    def cleared(self, lattice: Lattice, served: Spectrum, siblings: int) -> Masses:
         """Return the probability that all *siblings* are complete at each time.
 
-        *done* is the probability for one of them, by the time since its service began.
+        *served* is the distribution for one of them, from the beginning of its service.
         """
         last = np.ones(lattice.points)
         if siblings == 0:
             return last
-        for start_s, number in self._starts(siblings):
-            last *= lattice.later(done, start_s) ** number
-        wait = self.wait_of(siblings)
-        return lattice.cumulated(lattice.plus(wait, np.diff(last, prepend=0.0)))
+        if siblings > 1:
+            done = lattice.cumulated(lattice.masses(served))
+            for start_s, number in self._starts(siblings):
+                last *= lattice.later(done, start_s) ** number
+            served = lattice.spectrum(lattice.differences(last))
+        return lattice.cumulated(lattice.masses(self.wait_of(siblings) * served))
 
     def _starts(self, siblings: int) -> Iterator[tuple[float, int]]:
         """Yield groups of *siblings*: start of service after the first, and size of the group.

@@ -4,6 +4,10 @@ A distribution is an array of masses, one per point; the tail beyond the last po
 Continuous times are discretised so that their mean stays exact (local moment matching: mass
 between two points is divided between them). A sum of times is a convolution, the maximum of
 several times a product of cumulated masses.
+
+Sums are computed in the frequency domain, where they are products. The transform is periodic,
+so mass beyond its end would reappear at its beginning; exponential damping makes that part
+negligible. Any number of times can therefore be added before the transform back.
 """
 
 from dataclasses import dataclass
@@ -17,7 +21,7 @@ Masses = NDArray[np.float64]
 """The probability that the time falls on each point of a lattice."""
 
 Spectrum = NDArray[np.complex128]
-"""Masses in the frequency domain, where times are added by multiplying."""
+"""Damped masses in the frequency domain, where times are added by multiplying."""
 
 # Points of the table of a gamma distribution: the error is below a ten-thousandth of its mean.
 _GAMMA_POINTS = 4096
@@ -25,6 +29,8 @@ _GAMMA_POINTS = 4096
 _REGULAR = 1e-10
 # A mean below this part of a step counts as 0; it is lost in the precision of a float.
 _NOTHING = 1e-20
+# The factor by which mass is reduced that wraps around the end of the transform.
+_DAMPING = 1e-8
 # If exactly half of the times are 0, the median must be 0 in spite of rounding.
 _ROUNDING = 1e-9
 
@@ -45,30 +51,30 @@ class Lattice:
         """
         return cls(horizon_s / (points - 0.5), points)
 
+    @property
+    def horizon_s(self) -> float:
+        return self.step_s * (self.points - 0.5)
+
     @cached_property
     def times_s(self) -> NDArray[np.float64]:
         """The points, and one more."""
         return np.arange(self.points + 1, dtype=np.float64) * self.step_s
 
+    @cached_property
+    def _damping(self) -> NDArray[np.float64]:
+        return _DAMPING ** (np.arange(self.points) / (2 * self.points))
+
     def constant(self, value_s: float) -> Masses:
         """Return the masses of a time that is always *value_s*."""
-        return self._masses(np.minimum(self.times_s, value_s))
+        return self.masses_of(np.minimum(self.times_s, value_s))
 
     def service(self, mean_s: float, scv: float) -> Masses:
         """Return the masses of a gamma distributed time (exponential for *scv* 1)."""
         if scv < _REGULAR or mean_s <= _NOTHING * self.step_s:
             return self.constant(mean_s)
         if scv == 1:
-            return self._masses(mean_s * -np.expm1(-self.times_s / mean_s))
-        times, tail, means = _gamma(scv)
-        wanted = np.minimum(self.times_s / mean_s, times[-1])
-        # between two tabulated times the tail is linear, so the mean of min(T, t) is a parabola
-        before = np.minimum(np.searchsorted(times, wanted, side="right"), times.size - 1) - 1
-        since = wanted - times[before]
-        part = since / (times[before + 1] - times[before])
-        fall = tail[before] - tail[before + 1]
-        limited = means[before] + since * (tail[before] - fall * part / 2)
-        return self._masses(mean_s * limited)
+            return self.masses_of(mean_s * -np.expm1(-self.times_s / mean_s))
+        return _gamma_masses(self, mean_s, scv)
 
     def wait(self, probability: float, mean_s: float) -> Masses:
         """Return the masses of a wait with a mean of *mean_s* over all records.
@@ -78,25 +84,35 @@ class Lattice:
         if mean_s <= _NOTHING * self.step_s or probability == 0:
             return self.constant(0.0)
         given_s = mean_s / probability
-        return self._masses(mean_s * -np.expm1(-self.times_s / given_s))
+        return self.masses_of(mean_s * -np.expm1(-self.times_s / given_s))
 
     def add(self, one: Masses, other: Masses) -> Masses:
         """Return the masses of the sum of two independent times."""
-        return self.plus(self.spectrum(one), other)
+        return self.masses(self.spectrum(one) * self.spectrum(other))
 
     def spectrum(self, masses: Masses) -> Spectrum:
-        """Return the transform of *masses*, for many sums with the same time."""
-        return np.fft.rfft(masses, 2 * self.points)
+        """Return the spectrum of *masses*."""
+        return np.fft.rfft(masses * self._damping, 2 * self.points)
 
-    def plus(self, spectrum: Spectrum, masses: Masses) -> Masses:
-        """Return the masses of the sum of two independent times, one given as a spectrum."""
-        summed = np.fft.irfft(spectrum * self.spectrum(masses), 2 * self.points)
+    def masses(self, spectrum: Spectrum) -> Masses:
+        """Return the masses of a *spectrum*."""
         # rounding yields tiny negative values, which powers of cumulated masses would amplify
-        return np.maximum(summed[: self.points], 0.0)
+        return np.maximum(self.change(spectrum), 0.0)
+
+    def change(self, spectrum: Spectrum) -> NDArray[np.float64]:
+        """Return the difference of masses, given that of their spectra."""
+        return np.fft.irfft(spectrum, 2 * self.points)[: self.points] / self._damping
 
     def cumulated(self, masses: Masses) -> Masses:
         """Return the probability that the time is at most that of each point."""
         return np.minimum(np.cumsum(masses), 1.0)
+
+    def differences(self, cumulated: Masses) -> Masses:
+        """Return the masses of *cumulated* ones."""
+        masses = np.empty(self.points)
+        masses[0] = cumulated[0]
+        np.subtract(cumulated[1:], cumulated[:-1], out=masses[1:])
+        return masses
 
     def later(self, cumulated: Masses, by_s: float) -> Masses:
         """Return the cumulated masses shifted by *by_s*."""
@@ -125,10 +141,28 @@ class Lattice:
         part = (ratio - before) / (after - before)
         return float(later - 0.5 + part) * self.step_s
 
-    def _masses(self, limited_s: NDArray[np.float64]) -> Masses:
+    def masses_of(self, limited_s: NDArray[np.float64]) -> Masses:
         """Return masses, given the mean of min(time, point) at each point and one more."""
-        slopes = np.diff(limited_s) / self.step_s
-        return -np.diff(slopes, prepend=1.0)
+        slopes = (limited_s[1:] - limited_s[:-1]) / self.step_s
+        masses = np.empty(self.points)
+        masses[0] = 1.0 - slopes[0]
+        np.subtract(slopes[:-1], slopes[1:], out=masses[1:])
+        return masses
+
+
+@lru_cache(maxsize=512)
+def _gamma_masses(lattice: Lattice, mean_s: float, scv: float) -> Masses:
+    times, tail, means = _gamma(scv)
+    wanted = np.minimum(lattice.times_s / mean_s, times[-1])
+    # between two tabulated times the tail is linear, so the mean of min(T, t) is a parabola
+    before = np.minimum(np.searchsorted(times, wanted, side="right"), times.size - 1) - 1
+    since = wanted - times[before]
+    part = since / (times[before + 1] - times[before])
+    fall = tail[before] - tail[before + 1]
+    limited = means[before] + since * (tail[before] - fall * part / 2)
+    masses = lattice.masses_of(mean_s * limited)
+    masses.flags.writeable = False  # it is shared
+    return masses
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ is processed. If no record has two children, both have the same mean.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil, floor, log2
 
 import numpy as np
 
@@ -24,13 +25,15 @@ from sojourn.topology import Operator, Topology
 PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 """The percentiles of completion in a prediction."""
 
-# Points of the lattice for completion: percentiles are exact to about a thousandth. A coarse
-# lattice finds its horizon, which cuts off this part of the roots.
+# Points of the lattice for completion, and the part of the roots that it leaves out. A coarse
+# lattice finds its horizon.
 _POINTS, _COARSE_POINTS = 4096, 512
 _LEFT_OUT = 1e-6
-# A percentile within this many first points is computed on a finer lattice. If half of the
-# roots take a millisecond and some take minutes, the first one is too coarse for the median.
-_FEW_POINTS = 32
+# Points of the lattice for a percentile, which ends just after it: it is exact to about a
+# thousandth, even if half of the roots take a millisecond and some take minutes.
+_PERCENTILE_POINTS = 1024
+# The first lattice ends after at least this multiple of the mean.
+_FIRST = 3
 # Times below this part of the mean count as 0.
 _SHORTEST = 1e-9
 
@@ -166,27 +169,32 @@ def predict(
     models = stations(topology, model)
     operators = operator_figures(topology, allocation, models)
     expected_s = mean_of(operators)
-    lattice, masses = _completion(topology, models, allocation, expected_s)
-
-    def percentile_s(ratio: float) -> float:
-        finer, there = lattice, masses
-        while (reached_s := finer.percentile_s(there, ratio)) < _FEW_POINTS * finer.step_s:
-            if finer.step_s <= _SHORTEST * expected_s or expected_s == 0:
-                break
-            finer = Lattice.up_to((_FEW_POINTS + 4) * finer.step_s, _POINTS)
-            there = Completion(topology, models, finer)(allocation)
-        return reached_s
-
+    completed = _Completed(topology, models, allocation, expected_s)
+    coarse, _ = completed.fitting(1 - _LEFT_OUT, _COARSE_POINTS)
+    lattice = Lattice.up_to(coarse.horizon_s, _POINTS)
+    masses = completed.on(lattice)
     return Prediction(
         name=topology.name,
         model=model,
         mean_s=expected_s,
         completion_mean_s=lattice.mean_s(masses) if topology.branches else expected_s,
         std_s=lattice.std_s(masses),
-        percentiles_s={p: percentile_s(ratio) for p, ratio in PERCENTILES.items()},
+        percentiles_s={p: completed.percentile_s(ratio) for p, ratio in PERCENTILES.items()},
         operators=operators,
         computing=shared,
     )
+
+
+def percentile_s(
+    topology: Topology, allocation: Mapping[str, int], statistic: str, *, model: str = "gigk"
+) -> float:
+    """Return the percentile *statistic* as `predict` does, but no others."""
+    check_allocation(topology, allocation)
+    topology = stretched(topology, allocation)
+    models = stations(topology, model)
+    expected_s = mean_of(operator_figures(topology, allocation, models))
+    completed = _Completed(topology, models, allocation, expected_s)
+    return completed.percentile_s(PERCENTILES[statistic])
 
 
 def _calibrated(
@@ -248,9 +256,10 @@ def check_keys(topology: Topology) -> None:
     Its records are a queue with one server, which is stable while λ·p·s < 1.
     """
     for operator in topology.operators:
-        found = _hot_key(topology, operator.name)
-        if found.busy >= 1:
-            raise found
+        if operator.hottest_key > 0:
+            found = _hot_key(topology, operator.name)
+            if found.busy >= 1:
+                raise found
 
 
 def _hot_key(topology: Topology, name: str) -> HotKey:
@@ -263,29 +272,46 @@ def mean_of(operators: Mapping[str, OperatorFigures]) -> float:
     return sum(operator.visits * operator.sojourn_s for operator in operators.values())
 
 
-def _completion(
-    topology: Topology,
-    models: Mapping[str, Station],
-    allocation: Mapping[str, int],
-    expected_s: float,
-) -> tuple[Lattice, Masses]:
-    """Return the distribution of completion, on a lattice just long enough for it.
+class _Completed:
+    """The completion of roots under an allocation."""
 
-    Double or shrink the horizon of a coarse lattice until it fits, then use a fine one.
-    """
-    horizon_s = 16 * expected_s or 1.0  # if all times are 0, any horizon is enough
-    while True:
-        lattice = Lattice.up_to(horizon_s, _COARSE_POINTS)
-        cumulated = np.cumsum(Completion(topology, models, lattice)(allocation))
-        enough = int(np.searchsorted(cumulated, 1 - _LEFT_OUT))
-        if enough == _COARSE_POINTS:
-            horizon_s *= 2
-        elif enough < _COARSE_POINTS // 4 and horizon_s > _SHORTEST * expected_s > 0:
-            horizon_s *= max(2 * enough, 8) / _COARSE_POINTS
-        else:
-            break
-    lattice = Lattice.up_to(horizon_s, _POINTS)
-    return lattice, Completion(topology, models, lattice)(allocation)
+    def __init__(
+        self,
+        topology: Topology,
+        models: Mapping[str, Station],
+        allocation: Mapping[str, int],
+        expected_s: float,
+    ) -> None:
+        self._topology, self._models, self._allocation = topology, models, allocation
+        self._expected_s = expected_s
+
+    def on(self, lattice: Lattice) -> Masses:
+        """Return the distribution on *lattice*."""
+        return Completion(self._topology, self._models, lattice)(self._allocation)
+
+    def fitting(self, ratio: float, points: int) -> tuple[Lattice, Masses]:
+        """Return the lattice that ends within four times the percentile *ratio*, and masses.
+
+        Horizons are multiples of the time of service by powers of two: allocations with a
+        similar latency then share one, and services on the same lattice are computed once.
+        """
+        expected_s = self._expected_s
+        unit_s = served_s(self._topology) or expected_s or 1.0
+        power = ceil(log2(_FIRST * expected_s / unit_s)) if expected_s > 0 else 0
+        while True:
+            lattice = Lattice.up_to(2.0**power * unit_s, points)
+            masses = self.on(lattice)
+            before = int(np.searchsorted(np.cumsum(masses), ratio))
+            if before == points:
+                power += 1
+            elif before < points // 4 and lattice.step_s > _SHORTEST * expected_s > 0:
+                power -= floor(log2(points / 2 / (before + 1)))
+            else:
+                return lattice, masses
+
+    def percentile_s(self, ratio: float) -> float:
+        lattice, masses = self.fitting(ratio, _PERCENTILE_POINTS)
+        return lattice.percentile_s(masses, ratio)
 
 
 def check_allocation(topology: Topology, allocation: Mapping[str, int]) -> None:

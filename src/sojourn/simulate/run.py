@@ -83,7 +83,7 @@ def simulate(  # noqa: PLR0913 - optional settings by name, with defaults
     warm_up_s, entered = run.now_s, run.roots_entered
     run.watch(bin_s=inf, bins=1)
     completions, sums = zip(*batches, strict=True)
-    whole, whole_sum = (sum(parts, Sketch.empty()) for parts in (completions, sums))
+    whole, whole_sum = map(Sketch.total, (completions, sums))
     if not whole.number:
         raise BadWorkload(
             f"no root that arrived after the warm-up of {warm_up_s:g} s completed; "

@@ -8,7 +8,15 @@ from scipy.optimize import brentq
 from sojourn.decide.gains import least_allocation
 from sojourn.errors import BadAllocation, UnstableStation
 from sojourn.model.lattice import Lattice
-from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, served_s, stations
+from sojourn.model.network import (
+    PERCENTILES,
+    mean_floor_s,
+    mean_s,
+    percentile_s,
+    predict,
+    served_s,
+    stations,
+)
 from sojourn.model.station import names, station
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.load import StationLoad
@@ -108,6 +116,14 @@ def test_percentiles_rise_and_fall_with_further_processors(topology):
     # two lattices agree to a thousandth, or a small part of the longest time
     slack_s = 2e-3 * fewer["p99"]
     assert all(more[p] <= fewer[p] * (1 + 2e-3) + slack_s for p in PERCENTILES)
+
+
+@given(topology=topologies(max_operators=3))
+@settings(max_examples=10)
+def test_a_percentile_alone_is_that_of_the_prediction(topology):
+    least = least_allocation(topology)
+    predicted = predict(topology, least)
+    assert {p: percentile_s(topology, least, p) for p in PERCENTILES} == predicted.percentiles_s
 
 
 @given(topology=topologies(max_operators=4))
