@@ -16,6 +16,7 @@ from rich.table import Table
 
 import sojourn as sj
 from sojourn.act.policy import policy
+from sojourn.decide.objective import Objective
 from sojourn.simulate.rehearsal import Stage, rehearse
 from sojourn.simulate.workload import Rates
 
@@ -67,7 +68,7 @@ def decisions_s(application, seed):
             (TURNS * every_s * 2 / 3, 10),
             (TURNS * every_s, 10),
         ),
-        target=sj.Target("p95", 4 * served_s),
+        objective=Objective(target=sj.Target("p95", 4 * served_s)),
         every_s=every_s,
     )
     drs, took = policy("drs", target=stage.target), []

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sojourn.decide.headroom import Headroom, headroom
     from sojourn.decide.minimise import minimise
     from sojourn.decide.neighbours import Neighbour, neighbours
+    from sojourn.decide.objective import Objective
     from sojourn.decide.plan import Plan
     from sojourn.decide.solution import NodeSize, Solution
     from sojourn.decide.target import Target
@@ -50,10 +51,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "App", "Arrival", "Avro", "Calibration", "Engine", "Explanation", "Headroom", "Hints",
-    "HistoryFile", "Knowledge", "Loop", "Neighbour", "NodeSize", "OnError", "Operator", "Pair",
-    "Plan", "Policy", "Prediction", "Rates", "Rehearsal", "Reminder", "Schema", "Score",
-    "Simulator", "SojournError", "Solution", "Stage", "State", "StationLoad", "Target",
-    "Topology", "Workload",
+    "HistoryFile", "Knowledge", "Loop", "Neighbour", "NodeSize", "Objective", "OnError",
+    "Operator", "Pair", "Plan", "Policy", "Prediction", "Rates", "Rehearsal", "Reminder",
+    "Schema", "Score", "Simulator", "SojournError", "Solution", "Stage", "State", "StationLoad",
+    "Target", "Topology", "Workload",
     "assign", "explain", "fit", "headroom", "minimise", "neighbours", "parse_schema",
     "parse_topology", "policy", "predict", "read_topology", "rehearse", "write_topology",
 ]  # fmt: skip
@@ -72,6 +73,7 @@ _HOMES = {
     "sojourn.decide.headroom": ("Headroom", "headroom"),
     "sojourn.decide.minimise": ("minimise",),
     "sojourn.decide.neighbours": ("Neighbour", "neighbours"),
+    "sojourn.decide.objective": ("Objective",),
     "sojourn.decide.solution": ("NodeSize", "Solution"),
     "sojourn.decide.target": ("Target",),
     "sojourn.engine": ("Engine",),

@@ -14,7 +14,14 @@ from sojourn.decide.target import Target
 from sojourn.errors import EndlessLoop, HotKey, TooFewCores, UnstableStation
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
-from sojourn.model.network import PERCENTILES, mean_of, operator_figures, percentile_s, stations
+from sojourn.model.network import (
+    PERCENTILES,
+    late_without_waiting,
+    mean_of,
+    operator_figures,
+    percentile_s,
+    stations,
+)
 from sojourn.topology import Topology
 
 SURELY = 2.0
@@ -66,6 +73,16 @@ def floor_s(topology: Topology, *, model: str, statistic: str) -> float:
     }
     reached = outlook(topology, plenty, model=model, statistic=statistic)
     return inf if reached is None else reached.seconds
+
+
+def late_alone(topology: Topology, target: Target, *, model: str = "gigk") -> float:
+    """Return the part of the roots that miss a percentile without any waiting; 0 if unknown."""
+    if target.statistic == "mean":
+        return 0.0
+    try:
+        return late_without_waiting(topology, target.seconds, model=model)
+    except (HotKey, EndlessLoop):
+        return 0.0
 
 
 def lowest_s(observations: Sequence[Observation], statistic: str) -> float:

@@ -12,7 +12,7 @@ from sojourn.app.address import import_from_here, topology_at
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.completion import policy_list
-from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
+from sojourn.cli.options.goal import MostOption, ObjectiveOptions
 from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.knowledge import Episode
 from sojourn.report.comparison import outcomes
@@ -39,7 +39,7 @@ def compare(
             autocompletion=policy_list,
         ),
     ] = None,
-    target: RequiredTargetOptions,
+    objective: ObjectiveOptions,
     processors: MostOption = None,
     make_stage: StageOptions,
     seeds: Annotated[int, Option(min=1, help="Runs of each policy, with seeds 1 to N.")] = 3,
@@ -54,7 +54,7 @@ def compare(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Compare policies on the same load: time outside the target against processors.
+    """Compare policies on the same load: how often they keep the target, and their processors.
 
     Each policy starts with the fewest processors that meet the target at the first rate;
     static starts with those for the highest rate.
@@ -65,12 +65,14 @@ def compare(
 
     topology = topology_at(address, rates, in_proportion=True)
     stage: Stage = make_stage(
-        topology, trace, target=target, most=processors, workload=shapes(topology)
+        topology, trace, objective=objective, most=processors, workload=shapes(topology)
     )
     choices = read_choices(policies)
     for choice in choices.values():
         import_from_here(choice.name)
-    chosen = {name: choice.made(target, processors)[0] for name, choice in choices.items()}
+    chosen = {
+        name: choice.made(objective.target, processors)[0] for name, choice in choices.items()
+    }
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)
 

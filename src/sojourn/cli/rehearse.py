@@ -13,7 +13,7 @@ from sojourn.act.policy.drs.caution import read_time_of_day_s
 from sojourn.app.address import topology_at
 from sojourn.cli.options import JsonOption, LiveOption, PlotOption
 from sojourn.cli.options.address import AddressArgument, RateOptions
-from sojourn.cli.options.goal import MostOption, RequiredTargetOptions
+from sojourn.cli.options.goal import MostOption, ObjectiveOptions
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
 from sojourn.history import HistoryFile
@@ -38,7 +38,7 @@ def rehearse(
     *,
     rates: RateOptions,
     policy: PolicyOptions,
-    target: RequiredTargetOptions,
+    objective: ObjectiveOptions,
     processors: MostOption = None,
     make_stage: StageOptions,
     seed: Annotated[int, Option(min=0, help="The same seed gives the same run.")] = 1,
@@ -66,11 +66,12 @@ def rehearse(
     Example: sojourn rehearse examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
     """
     topology = topology_at(address, rates, in_proportion=True)
+    target = objective.target
     decides, said = policy.made(target, processors)
     stage: Stage = make_stage(
         topology,
         trace,
-        target=target,
+        objective=objective,
         most=processors,
         workload=shapes(topology),
         midnight_s=read_time_of_day_s(begins_at),

@@ -197,6 +197,19 @@ def percentile_s(
     return completed.percentile_s(PERCENTILES[statistic])
 
 
+def late_without_waiting(topology: Topology, seconds: float, *, model: str = "gigk") -> float:
+    """Return the part of the roots that take longer than *seconds* with unlimited processors.
+
+    Raise `HotKey` if a key cannot be served.
+    """
+    check_keys(topology)
+    lattice = Lattice.up_to(seconds, _PERCENTILE_POINTS)
+    masses = Completion(topology, stations(topology, model), lattice)(
+        dict.fromkeys(topology.operator)
+    )
+    return max(0.0, 1 - float(masses.sum()))
+
+
 def _calibrated(
     topology: Topology, allocation: Mapping[str, int], model: str, calibration: Calibration
 ) -> Prediction:

@@ -32,8 +32,8 @@ class Outcome:
     starts_for: float
     """Roots per second that *start* is planned for."""
     scores: Sequence["Score"]
-    windows_s: Sequence[NDArray[np.float64]]
-    """The statistic of each window; one array per seed."""
+    slices_s: Sequence[NDArray[np.float64]]
+    """The statistic of each time slice; one array per seed."""
     processors: Sequence[tuple[float, int]]
     """Time and processors at the start of each turn, of the first seed."""
 
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def worst_s(self) -> float:
-        """The statistic of the worst window of all seeds; NaN if no root completed."""
+        """The statistic of the worst slice of all seeds; NaN if no root completed."""
         return max(self._known("worst_s"), default=nan)
 
     def _known(self, field: str) -> list[float]:
@@ -70,7 +70,7 @@ def outcomes(
     for name, decides in policies.items():
         starts_for = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
         start = stage.plan(starts_for)
-        scores, windows_s = list["Score"](), list[NDArray[np.float64]]()
+        scores, slices_s = list["Score"](), list[NDArray[np.float64]]()
         for seed in range(1, seeds + 1):
             path = None if export is None else export / f"{name}-{seed}.parquet"
             with roots_to_parquet(path) as write:
@@ -83,7 +83,7 @@ def outcomes(
                     roots=partial(write, 0.0),
                 )
             scores.append(run.score)
-            windows_s.append(run.windows_s)
+            slices_s.append(run.slices_s)
             if seed == 1:  # episodes are large: keep only the numbers that the plot shows
                 processors = [
                     (e.observation.since_s, e.decision.before.processors) for e in run.episodes
@@ -94,7 +94,7 @@ def outcomes(
                 start=start,
                 starts_for=starts_for,
                 scores=scores,
-                windows_s=windows_s,
+                slices_s=slices_s,
                 processors=processors,
             )
         )
@@ -102,7 +102,7 @@ def outcomes(
 
 
 def dominating(outcome: Outcome, others: Iterable[Outcome]) -> list[str]:
-    """Return the policies that dominate *outcome*: no more time outside, nor processor-hours.
+    """Return the policies that dominate *outcome*: as often within the target, as cheap.
 
     A policy with equal means in both does not dominate.
     """
@@ -120,4 +120,4 @@ def unfinished(outcome: Outcome) -> int:
 
 
 def _means(outcome: Outcome) -> tuple[float, float]:
-    return outcome.estimate("outside").value, outcome.estimate("processor_hours").value
+    return -outcome.estimate("kept").value, outcome.estimate("processor_hours").value

@@ -1,7 +1,7 @@
 """Rehearsal of a policy: the loop on the simulator under a changing load, and its score.
 
 The score is based on every root, not only on those that the loop measured. A root counts in the
-window in which it was born, however late it completes.
+time slice in which it was born, however late it completes.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.act.best_effort_plan import Aim, Goal, aim
+from sojourn.act.latency import late_alone
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy import Policy
+from sojourn.decide.objective import Objective, Slice, joined, least_roots
 from sojourn.decide.place import Placer
 from sojourn.decide.place.round_robin import place as round_robin
 from sojourn.decide.plan import Plan
@@ -32,8 +34,8 @@ from sojourn.topology import Topology
 
 # Records in flight at the end of the load are simulated until this multiple of its duration.
 _MOST_DRAINING = 2.0
-# Results are kept for each window; a larger number is due to a wrong unit.
-_MOST_WINDOWS = 1e7
+# Results are kept for each slice; a larger number is due to a wrong unit.
+_MOST_SLICES = 1e7
 _HOUR_S = 3600.0
 
 Roots = Callable[[NDArray[np.void]], None]
@@ -41,16 +43,14 @@ Roots = Callable[[NDArray[np.void]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The scenario for policies: a topology, the load over time, and the target."""
+    """The scenario for policies: a topology, the load over time, and the objective."""
 
     topology: Topology
     rates: Rates
     """The rate of all roots; arrivals share it in proportion to the topology."""
-    target: Target
+    objective: Objective
     every_s: float = 10.0
     """Time between two observations."""
-    window_s: float = 60.0
-    """Length of the windows in which latency is compared with the target."""
     pause_s: float = 0.0
     """Pause of each operator that a plan changes."""
     most: int | None = None
@@ -68,9 +68,8 @@ class Stage:
     """Time to add a node."""
 
     def __post_init__(self) -> None:
-        for name in ("every_s", "window_s"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise BadWorkload(f"{name} is {getattr(self, name)}; write more than 0")
+        if not 0 < self.every_s < float("inf"):
+            raise BadWorkload(f"every_s is {self.every_s}; write more than 0")
         if not 0 <= self.pause_s < float("inf"):
             raise BadWorkload(f"pause_s is {self.pause_s}; write 0 or more")
         if not self.lasts_s >= self.every_s:
@@ -78,11 +77,22 @@ class Stage:
                 f"the load lasts {self.lasts_s:g} s, but the first look is after "
                 f"{self.every_s:g} s; give a longer load"
             )
-        if self.lasts_s > _MOST_WINDOWS * self.window_s:
+        if self.lasts_s > _MOST_SLICES * self.objective.slice_s:
             raise BadWorkload(
-                f"{self.lasts_s:g} s have too many windows of {self.window_s:g} s; "
-                "use longer windows"
+                f"{self.lasts_s:g} s have too many slices of {self.objective.slice_s:g} s; "
+                "use longer ones"
             )
+
+    @property
+    def target(self) -> Target:
+        return self.objective.target
+
+    @property
+    def least_roots(self) -> int:
+        """The fewest roots with which a slice is judged by itself."""
+        return least_roots(
+            self.objective, late_alone(self.loaded(self.highest_per_s), self.target)
+        )
 
     @property
     def lasts_s(self) -> float:
@@ -133,13 +143,15 @@ class Stage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     seed: int
-    outside: float
-    """Part of the windows with roots in which the target was missed."""
+    kept: float
+    """Part of the judged slices in which the target was kept; NaN if none was judged."""
+    slices: int
+    """Number of judged slices. Those with few roots are joined."""
     processor_hours: float
     changes: int
     """Number of changes of the allocation."""
     worst_s: float
-    """The target's statistic in the worst window."""
+    """The target's statistic in the worst slice."""
     unfinished: int = 0
     """Roots that did not complete even long after the end of the load."""
     node_hours: float | None = None
@@ -151,8 +163,10 @@ class Rehearsal:
     score: Score
     episodes: Sequence[Episode]
     """The turns of the loop."""
-    windows_s: NDArray[np.float64]
-    """The target's statistic in each window; NaN without roots."""
+    slices: Sequence[Slice]
+    """The judged slices."""
+    slices_s: NDArray[np.float64]
+    """The target's statistic in each slice, before any are joined; NaN without roots."""
 
 
 def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
@@ -210,12 +224,22 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
             turn(episode)
         node_s = engine.node_s
         unfinished = _drained(engine, stage, sum(len(part) for part in births), episodes)
-    windows_s = _windows_s(stage, np.concatenate(births), np.concatenate(times))
-    return Rehearsal(
-        score=_score(stage, seed, episodes, windows_s, unfinished, node_s),
-        episodes=episodes,
-        windows_s=windows_s,
+    slices, slices_s = _slices(stage, np.concatenate(births), np.concatenate(times))
+    judged = list(joined(slices, stage.least_roots))
+    kept = sum(map(stage.objective.keeps, judged)) / len(judged) if judged else nan
+    known_s = slices_s[~np.isnan(slices_s)]
+    held = sum(e.decision.before.processors for e in episodes if e.looked)
+    score = Score(
+        seed=seed,
+        kept=kept,
+        slices=len(judged),
+        processor_hours=held * stage.every_s / _HOUR_S,
+        changes=sum(e.cost is not None and bool(e.cost.changed) for e in episodes),
+        worst_s=float(known_s.max()) if len(known_s) else nan,
+        unfinished=unfinished,
+        node_hours=None if node_s is None else node_s / _HOUR_S,
     )
+    return Rehearsal(score=score, episodes=episodes, slices=judged, slices_s=slices_s)
 
 
 def _ending(stage: Stage) -> Workload:
@@ -244,43 +268,36 @@ def _drained(
     return max(0, entered - completed)
 
 
-def _windows_s(
+def _slices(
     stage: Stage, births: NDArray[np.float64], times: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the target's statistic over the roots born in each window; NaN without roots."""
-    number = int(np.ceil(stage.lasts_s / stage.window_s))
-    window = np.minimum((births / stage.window_s).astype(np.int64), number - 1)
-    order = np.lexsort((times, window))
-    sorted_s, ends = times[order], np.searchsorted(window[order], np.arange(number + 1))
-    statistic = np.full(number, nan)
+) -> tuple[list[Slice], NDArray[np.float64]]:
+    """Return the slices by birth, and the target's statistic in each; NaN without roots.
+
+    Roots that did not complete are not among *births*: they are counted, as unfinished.
+    """
+    slice_s, target = stage.objective.slice_s, stage.target
+    number = int(np.ceil(stage.lasts_s / slice_s))
+    born_in = np.minimum((births / slice_s).astype(np.int64), number - 1)
+    order = np.lexsort((times, born_in))
+    sorted_s, ends = times[order], np.searchsorted(born_in[order], np.arange(number + 1))
+    slices, statistic = list[Slice](), np.full(number, nan)
     for i, (begin, end) in enumerate(pairwise(ends)):
-        if end > begin:
-            statistic[i] = _statistic(sorted_s[begin:end], stage.target.statistic)
-    return statistic
+        here = sorted_s[begin:end]
+        slices.append(
+            Slice(
+                since_s=i * slice_s,
+                until_s=min((i + 1) * slice_s, stage.lasts_s),
+                born=len(here),
+                in_time=int(np.searchsorted(here, target.seconds, side="right")),
+                sum_s=float(here.sum()),
+            )
+        )
+        if len(here):
+            statistic[i] = _statistic(here, target.statistic)
+    return slices, statistic
 
 
 def _statistic(sorted_s: NDArray[np.float64], statistic: str) -> float:
     if statistic == "mean":
         return float(sorted_s.mean())
     return float(sorted_s[int(np.ceil(PERCENTILES[statistic] * len(sorted_s))) - 1])
-
-
-def _score(
-    stage: Stage,
-    seed: int,
-    episodes: Sequence[Episode],
-    windows_s: NDArray[np.float64],
-    unfinished: int,
-    node_s: float | None,
-) -> Score:
-    told = windows_s[~np.isnan(windows_s)]
-    held = sum(e.decision.before.processors for e in episodes if e.looked)
-    return Score(
-        seed=seed,
-        outside=float((told > stage.target.seconds).mean()) if len(told) else 0.0,
-        processor_hours=held * stage.every_s / _HOUR_S,
-        changes=sum(e.cost is not None and bool(e.cost.changed) for e in episodes),
-        worst_s=float(told.max()) if len(told) else nan,
-        unfinished=unfinished,
-        node_hours=None if node_s is None else node_s / _HOUR_S,
-    )

@@ -1,15 +1,19 @@
 """The latency target, and the processors and nodes that it may take."""
 
+import re
 from typing import Annotated, Any
 
 from typer import Option
 
 from sojourn.cli.options.group import Group
+from sojourn.decide.objective import Objective
 from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.measure.duration import read_duration_s
 from sojourn.text import shown
+
+_PERCENT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
 
 
 def _option(statistic: str, meaning: str) -> Any:  # noqa: ANN401 - what typer returns
@@ -46,6 +50,41 @@ def _read_required_target(*, target: TargetOptions) -> Target:
 
 
 RequiredTargetOptions = Annotated[Target, Group(_read_required_target)]
+
+
+def _read_objective(
+    *,
+    target: RequiredTargetOptions,
+    slice_: Annotated[
+        str,
+        Option(
+            "--slice",
+            metavar="TIME",
+            help="Length of a time slice, which keeps the target or misses it.",
+        ),
+    ] = "60s",
+    kept: Annotated[
+        str, Option(metavar="PERCENT", help="Part of the slices in which it must be kept.")
+    ] = "99%",
+) -> Objective:
+    return Objective(
+        target=target, slice_s=read_duration_s(slice_), kept=read_percent(kept, "--kept")
+    )
+
+
+ObjectiveOptions = Annotated[Objective, Group(_read_objective)]
+
+
+def read_percent(text: str, option: str) -> float:
+    """Return a part of one, parsed from `99.5%`.
+
+    >>> read_percent("99%", "--kept")
+    0.99
+    """
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None:
+        raise BadTarget(f"{option} {shown(text)} is not a percentage; write 99% or 99.5%")
+    return float(match[1]) / 100
 
 
 _ALLOCATION = Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11.")

@@ -41,12 +41,6 @@ def _read_stage(
     times: TimesOption = 1.0,
     faster: FasterOption = 1.0,
     every: EveryOption = "10s",
-    window: Annotated[
-        str,
-        Option(
-            metavar="TIME", help="Windows in which the latency is compared with the target."
-        ),
-    ] = "60s",
     pause: Annotated[
         str,
         Option(metavar="TIME", help="How long operators pause when their processors change."),
@@ -81,7 +75,6 @@ def _read_stage(
         settings["node_adding_s"] = read_duration_s(node_delay)
     settings |= {
         "every_s": read_duration_s(every),
-        "window_s": read_duration_s(window),
         "pause_s": read_duration_s(pause),
         "placer": read_placement(placement),
     }

@@ -82,7 +82,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
     }
 
 
-_ESTIMATED = ("outside", "processor_hours", "changes", "worst_s", "unfinished")
+_ESTIMATED = ("kept", "processor_hours", "changes", "worst_s", "unfinished")
 
 
 def rehearsal_report(
@@ -101,9 +101,10 @@ def rehearsal_report(
     return {
         "name": report.pop("name"),
         "seed": seed,
-        **picked(stage, "lasts_s", "window_s", "pause_s"),
+        **picked(stage, "lasts_s", "pause_s"),
+        **picked(stage.objective, "slice_s", "kept"),
         "score": rehearsal and rehearsal.score,
-        "windows_s": [] if rehearsal is None else rehearsal.windows_s.tolist(),
+        "slices_s": [] if rehearsal is None else rehearsal.slices_s.tolist(),
         **report,
     }
 
@@ -114,7 +115,8 @@ def compare_report(stage: "Stage", outcomes: Sequence[Outcome]) -> dict[str, Any
         "name": stage.topology.name,
         "target": stage.target,
         "processors": stage.most,
-        **picked(stage, "lasts_s", "every_s", "window_s", "pause_s"),
+        **picked(stage.objective, "slice_s", "kept"),
+        **picked(stage, "lasts_s", "every_s", "pause_s"),
         "note": stage.unmet,
         "front": [each.policy for each in outcomes if not dominating(each, outcomes)],
         "policies": {each.policy: _policy(each, outcomes) for each in outcomes},
@@ -131,7 +133,7 @@ def _policy(outcome: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         },
         "dominated_by": dominating(outcome, outcomes),
         "seeds": [
-            {**nulled(score), "windows_s": windows_s.tolist()}
-            for score, windows_s in zip(outcome.scores, outcome.windows_s, strict=True)
+            {**nulled(score), "slices_s": slices_s.tolist()}
+            for score, slices_s in zip(outcome.scores, outcome.slices_s, strict=True)
         ],
     }

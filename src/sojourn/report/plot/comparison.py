@@ -42,13 +42,13 @@ def _draw_trade_off(
     outcomes: Sequence[Outcome],
     colours: Mapping[str, str],
 ) -> None:
-    """Plot time outside over processor-hours, with the Pareto front as a line."""
+    """Plot missed slices over processor-hours, with the Pareto front as a line."""
     front, points = [], []
     for outcome in outcomes:
-        hours, outside = outcome.estimate("processor_hours"), outcome.estimate("outside")
+        hours, kept = outcome.estimate("processor_hours"), outcome.estimate("kept")
         dominated = bool(dominating(outcome, outcomes))
-        point = hours.value, 100 * outside.value
-        half = 100 * outside.half_width  # clipped to 0 and 100 %
+        point = hours.value, 100 * (1 - kept.value)
+        half = 100 * kept.half_width  # clipped to 0 and 100 %
         axes.errorbar(
             *point,
             xerr=None if isnan(hours.half_width) else hours.half_width,
@@ -65,7 +65,7 @@ def _draw_trade_off(
         if not dominated:
             front.append(point)
     axes.plot(*zip(*sorted(front), strict=True), color=_FRONT, lw=1.4, zorder=1)
-    axes.set(xlabel="processor-hours", ylabel="time outside the target, %")
+    axes.set(xlabel="processor-hours", ylabel="slices in which the target is missed, %")
     axes.margins(x=0.18, y=0.1)
     high = max(axes.get_ylim()[1], 1.0)
     axes.set_ylim(-0.04 * high, high)
@@ -99,9 +99,11 @@ def _panels(stage: "Stage", outcomes: Sequence[Outcome]) -> list[Panel]:
     times_s, rates = zip(*stage.rates.points, strict=True)
     latency, processors = [], []
     for outcome in outcomes:
-        windows_s = outcome.windows_s[0]
-        edges = np.minimum(np.arange(len(windows_s) + 1) * stage.window_s, stage.lasts_s)
-        latency.append(Series(label=outcome.policy, x=edges.tolist(), y=windows_s.tolist()))
+        slices_s = outcome.slices_s[0]
+        edges = np.minimum(
+            np.arange(len(slices_s) + 1) * stage.objective.slice_s, stage.lasts_s
+        )
+        latency.append(Series(label=outcome.policy, x=edges.tolist(), y=slices_s.tolist()))
         since_s, numbers = zip(*outcome.processors, strict=True)
         until_s = max(stage.lasts_s, since_s[-1])
         processors.append(Series(label="", x=[*since_s, until_s], y=numbers))

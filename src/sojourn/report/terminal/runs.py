@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from sojourn.decide.objective import Objective, percent
 from sojourn.history import Run
 from sojourn.knowledge import Episode
 from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
@@ -14,7 +15,7 @@ from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.report.turns import Line, Totals, turns
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.simulate.rehearsal import Rehearsal, Stage
+    from sojourn.simulate.rehearsal import Rehearsal, Score, Stage
 
 _STYLES = dict.fromkeys(("up", "down", "move", "nodes", "note"), "bold")
 
@@ -102,29 +103,39 @@ def show_end(
         say(f"interrupted at {reached}, so there is no score")
     else:
         score = rehearsal.score
-        late = f", {score.unfinished} roots not completed" if score.unfinished else ""
+        late = f"; {score.unfinished} roots not completed" if score.unfinished else ""
         nodes = "" if score.node_hours is None else f", {score.node_hours:.2f} node-hours"
-        say(
-            f"score       outside {stage.target} for {score.outside:.1%} of the time{late}; "
-            f"{score.processor_hours:.2f} processor-hours{nodes}"
-        )
+        say(f"kept        {_kept(stage.objective, score)}")
         if not isnan(score.worst_s):
             worst = f"{stage.target.statistic} {duration(score.worst_s)}"
-            say(f"worst       {worst}, in windows of {stage.window_s:g} s")
+            say(f"worst       {worst}, in a slice of {stage.objective.slice_s:g} s")
+        say(f"used        {score.processor_hours:.2f} processor-hours{nodes}{late}")
     totals = Totals(run.topology, run.target)
     for turn in turns(episodes, stage.target.statistic):
         totals.count(turn)
     show_totals(totals)
 
 
+def _kept(objective: Objective, score: "Score") -> str:
+    """Return how many slices kept the target, and whether they are enough."""
+    if isnan(score.kept):
+        return f"unknown: too few roots to judge {objective}"
+    slices = f"{score.slices} slice{'s' * (score.slices != 1)} of {objective.slice_s:g} s"
+    reached = "reached" if score.kept >= objective.kept else "missed"
+    return (
+        f"{objective.target} in {score.kept:.1%} of {slices}; "
+        f"the objective of {percent(objective.kept)} is {reached}"
+    )
+
+
 def show_comparison(stage: "Stage", outcomes: Sequence[Outcome]) -> None:
     seeds = len(outcomes[0].scores)
     title = (
-        f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "
+        f"{stage.topology.name} · {stage.objective} · {clock(stage.lasts_s)} of load, "
         f"{seeds} seed{'s' * (seeds != 1)}"
     )
     say(title, "bold")
-    heads = ["outside", "processor-hours", "changes", f"worst {stage.target.statistic}"]
+    heads = ["kept", "processor-hours", "changes", f"worst {stage.target.statistic}"]
     late = any(map(unfinished, outcomes))
     right = [*heads, *["unfinished"] * late]
     made = table("policy", "starts with", *right, right=right)
@@ -154,13 +165,13 @@ def trade_off(outcomes: Sequence[Outcome]) -> str:
 
 
 def _cells(outcome: Outcome) -> list[str]:
-    outside, hours = outcome.estimate("outside"), outcome.estimate("processor_hours")
+    kept, hours = outcome.estimate("kept"), outcome.estimate("processor_hours")
     starts = processors_text(outcome.start.allocation)
     worst_s = outcome.worst_s
     return [
         outcome.policy,
         f"{starts} for {outcome.starts_for:.4g} per s",
-        f"{outside.value:.1%}{_half(outside.half_width, '.1%')}",
+        "" if isnan(kept.value) else f"{kept.value:.1%}{_half(kept.half_width, '.1%')}",
         f"{hours.value:.2f}{_half(hours.half_width, '.2f')}",
         f"{outcome.estimate('changes').value:.4g}",
         "" if isnan(worst_s) else duration(worst_s),

@@ -1,0 +1,153 @@
+"""Objectives: a target, and the part of all time slices in which it must be kept.
+
+A root counts in the slice in which it was born, and a slice keeps p95 if 95 % of its roots
+complete in time. Of few roots chance alone makes too many late: if 1 % are late without any
+waiting, then two or more of 39 are in 6 % of the slices. Slices with too few roots are joined
+with the next ones.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import exp, isfinite, lgamma, log, log1p
+
+from sojourn.decide.target import Target
+from sojourn.errors import BadTarget
+from sojourn.model.network import PERCENTILES
+from sojourn.text import shown
+
+# Allowance for rounding when a part of a number of roots is a whole number.
+_ROUNDING = 1e-9
+# Smaller parts of a probability are left out.
+_NOTHING = 1e-9
+# If a slice needs more roots than this, the target is too close to the latency without waiting.
+_MOST_ROOTS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """A target that must be kept in a part of all time slices.
+
+    >>> print(Objective(target=Target("p95", 3.5)))
+    p95 ≤ 3.5 s in 99% of 60 s slices
+    """
+
+    target: Target
+    slice_s: float = 60.0
+    """The length of a time slice."""
+    kept: float = 0.99
+    """The part of all slices in which the target must be kept."""
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.slice_s) and self.slice_s > 0):
+            raise BadTarget(
+                f"{shown(self.slice_s)} s is not a time slice; write more than 0, such as 60s"
+            )
+        if not 0 < self.kept < 1:
+            raise BadTarget(
+                f"no number of processors keeps a target in {percent(self.kept)} of all time "
+                "slices; write more than 0% and less than 100%, such as 99%"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.target} in {percent(self.kept)} of {self.slice_s:g} s slices"
+
+    def keeps(self, judged: "Slice") -> bool:
+        """Return whether the roots of a slice meet the target."""
+        if self.target.statistic == "mean":
+            return judged.sum_s <= self.target.seconds * judged.born
+        allowed = (1 - PERCENTILES[self.target.statistic]) * judged.born + _ROUNDING
+        return judged.born - judged.in_time <= allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The roots that were born in a time slice, or in several that were joined."""
+
+    since_s: float
+    until_s: float
+    born: int = 0
+    in_time: int = 0
+    """Roots that completed within the target."""
+    sum_s: float = 0.0
+    """The sum of their latencies, for a mean; infinite while one is open."""
+
+    def __add__(self, later: "Slice") -> "Slice":
+        return Slice(
+            self.since_s,
+            later.until_s,
+            self.born + later.born,
+            self.in_time + later.in_time,
+            self.sum_s + later.sum_s,
+        )
+
+
+def joined(slices: Iterable[Slice], least: float) -> Iterator[Slice]:
+    """Yield *slices*, each joined with the next ones until it has *least* roots.
+
+    The last ones are left out if they have fewer together.
+
+    >>> minutes = [Slice(60 * n, 60 * n + 60, born) for n, born in enumerate((80, 50, 0, 20))]
+    >>> [(each.since_s, each.until_s, each.born) for each in joined(minutes, 60)]
+    [(0, 60, 80), (60, 240, 70)]
+    """
+    open_slice: Slice | None = None
+    for each in slices:
+        open_slice = each if open_slice is None else open_slice + each
+        if open_slice.born >= max(least, 1):
+            yield open_slice
+            open_slice = None
+
+
+def least_roots(objective: Objective, late: float) -> int:
+    """Return the fewest roots of a slice with which chance alone does not break the objective.
+
+    *late* is the part of the roots that are late without any waiting. With as many roots or
+    more, too many are late in no more slices than the objective permits. If *late* is too much
+    for the target itself, slices are missed with any number of roots.
+
+    >>> [least_roots(Objective(target=Target("p95", 3.5)), late) for late in (0, 0.01, 0.02)]
+    [20, 60, 180]
+    """
+    if objective.target.statistic == "mean":
+        return 1
+    permitted = 1 - PERCENTILES[objective.target.statistic]
+    step, missed = round(1 / permitted), 1 - objective.kept
+    if not 0 < late < permitted - _ROUNDING:
+        return step
+    # From here on even the bound of Chernoff is below the objective.
+    distance = permitted * log(permitted / late) + (1 - permitted) * (
+        log1p(-permitted) - log1p(-late)
+    )
+    enough = min(-log(missed) / distance, _MOST_ROOTS)
+    # One root less than a multiple of the step permits one late root less: the worst number.
+    worst = step * (int(enough / step) + 2) - 1
+    while worst > step and _more_than(worst // step, worst, late) <= missed:
+        worst -= step
+    return worst + 1
+
+
+def _more_than(number: int, roots: int, late: float) -> float:
+    """Return the probability that more than *number* of the *roots* are late."""
+    k = number + 1
+    chance = exp(
+        lgamma(roots + 1)
+        - lgamma(k + 1)
+        - lgamma(roots - k + 1)
+        + k * log(late)
+        + (roots - k) * log1p(-late)
+    )
+    total, odds = 0.0, late / (1 - late)
+    while chance > _NOTHING * total and k <= roots:
+        total += chance
+        chance *= (roots - k) / (k + 1) * odds
+        k += 1
+    return total
+
+
+def percent(part: float) -> str:
+    """Return *part* in percent.
+
+    >>> percent(0.99), percent(0.999)
+    ('99%', '99.9%')
+    """
+    return f"{100 * part:.10g}%"
