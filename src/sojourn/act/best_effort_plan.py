@@ -116,6 +116,8 @@ def aim(
 
 def _with_needs(topology: Topology, needs: Mapping[str, int]) -> Topology:
     """Return *topology* with `min_processors` raised to *needs*, within the bounds."""
+    if not needs:
+        return topology
     least = {o.name: max(o.min_processors, needs.get(o.name, 1)) for o in topology.operators}
     return topology.with_operators(
         *(

@@ -91,7 +91,8 @@ class Completion:
                 others = of_key = station.wait(load, processors, lattice)
             else:
                 others = of_key = lattice.constant(0.0)
-            wire = lattice.spectrum(lattice.constant(self._topology.operator[name].transfer_s))
+            transfer_s = self._topology.operator[name].transfer_s
+            wire = lattice.spectrum(lattice.constant(transfer_s)) if transfer_s > 0 else 1.0
             self._queues[name, processors] = _Queue(
                 wire * lattice.spectrum(others),
                 1 - float((1 - part) * others[0] + part * of_key[0]),

@@ -138,7 +138,7 @@ def test_the_only_source_of_a_rehearsed_application_needs_no_rate(tmp_path, monk
     monkeypatch.setitem(globals(), "SHOP", text.replace("[check, refunds]", "[check]"))
     shop = _written(tmp_path, monkeypatch, "service_s=0.01")
     arguments = ("--trace", TRACE, "--faster", 100, "--target-p95", "1s")
-    assert "score" in said("rehearse", shop, *arguments)
+    assert "p95 ≤ 1 s in" in said("rehearse", shop, *arguments)
     assert "--rate payments=40" in refused("plan", shop, "--processors", 9)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 from sojourn.act.best_effort_plan import Goal
-from sojourn.act.latency import Outlook, floor_s, outlook
+from sojourn.act.latency import Outlook, floor_s, lowest_s, outlook
 from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
 from sojourn.knowledge import Knowledge, measured_s
 from sojourn.measure.observation import Observation
@@ -92,6 +92,8 @@ class Situation:
     """Prediction for the current processors; None if they do not keep up."""
     floor_s: float = inf
     """The statistic without any waiting; infinite if it is not needed."""
+    lowest_s: float = inf
+    """The lowest statistic measured lately; infinite if unknown, or not needed."""
 
     @property
     def current(self) -> dict[str, int]:
@@ -140,8 +142,8 @@ def situation(
 ) -> Situation:
     """Return the current situation; *seen* is the average of recent observations.
 
-    With a *forecast* the load is the one expected when a change has taken effect. The floor is
-    computed only if the policy *learns* from the error of the model.
+    With a *forecast* the load is the one expected when a change has taken effect. The floor and
+    the lowest latency are computed only if the policy *learns* from the error of the model.
     """
     history, arriving, running = knowledge.observations, seen, knowledge.allocation
     topology = steady = measured(knowledge.topology, seen)
@@ -159,9 +161,10 @@ def situation(
     waiting = behind(shared, history[-1], running, goal.model)
     starts = _startable(knowledge)
     bound = starts.bound(topology)
-    floor = inf
+    floor = lowest = inf
     if goal.target is not None and learns:
         floor = floor_s(bound, model=goal.model, statistic=goal.statistic)
+        lowest = lowest_s(history, goal.statistic)
     return Situation(
         knowledge=knowledge,
         goal=goal,
@@ -175,6 +178,7 @@ def situation(
         startable=starts,
         expected=_predicted(bound, goal, starts, running),
         floor_s=floor,
+        lowest_s=lowest,
     )
 
 

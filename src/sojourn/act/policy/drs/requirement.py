@@ -13,7 +13,7 @@ from math import inf, sqrt
 from statistics import fmean
 
 from sojourn.act.best_effort_plan import aim
-from sojourn.act.latency import at_least_s, lowest_s
+from sojourn.act.latency import at_least_s
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.decide.plan import Expected
@@ -56,10 +56,9 @@ def correction(now: Situation, *, surely: float) -> Correction:
     target = now.goal.target
     if target is None or now.floor_s == inf:
         return Correction(target=target)
-    lowest = lowest_s(now.knowledge.observations, target.statistic)
-    if lowest < now.floor_s:
-        later = replace(target, seconds=target.seconds + now.floor_s - lowest)
-        return Correction(target=later, lowest_s=lowest)
+    if now.lowest_s < now.floor_s:
+        later = replace(target, seconds=target.seconds + now.floor_s - now.lowest_s)
+        return Correction(target=later, lowest_s=now.lowest_s)
     times = underestimated(now.knowledge, target, now.floor_s, surely=surely)
     return Correction(target=stricter(target, now.floor_s, times), times=times)
 
