@@ -173,7 +173,7 @@ def test_a_start_that_is_interrupted_leaves_nothing(folder):
         until((folder / "master.log").exists)
         token = TrialState.read(folder).token
         process.send_signal(signal.SIGTERM)
-        assert process.communicate()[0] == b""
+        assert process.communicate(timeout=100)[0] == b""
         assert process.returncode == 130
     assert marked(token) == []
     assert not folder.exists()
@@ -220,6 +220,22 @@ def test_what_was_started_is_ended_with_what_it_started(folder):
 def test_what_has_the_mark_is_ended_whoever_its_parent_is(folder):
     with started(SLEEP, env=os.environ | {MARK: "f00/2"}, start_new_session=True) as astray:
         recorded(folder, astray, machines=2)
+        assert end_cluster(folder)
+        assert astray.wait(60) == -signal.SIGKILL
+
+
+def test_a_child_whose_environment_is_not_there_yet_is_ended(folder, monkeypatch):
+    read, nothing_yet = psutil.Process.environ, [3]
+
+    def environ(process):
+        if process.pid == astray.pid and nothing_yet[0] > 0:
+            nothing_yet[0] -= 1
+            return {}
+        return read(process)
+
+    with started(SLEEP, env=os.environ | {MARK: "f00/2"}, start_new_session=True) as astray:
+        recorded(folder, astray, machines=2)
+        monkeypatch.setattr(psutil.Process, "environ", environ)
         assert end_cluster(folder)
         assert astray.wait(60) == -signal.SIGKILL
 

@@ -17,6 +17,7 @@ MARK = "SOJOURN_TRIAL_MACHINE"
 """The environment variable with the mark of the machine."""
 
 _LOOK_S = 0.02
+_STARTS_S = 2.0
 _PATIENCE_S = 20.0
 
 
@@ -26,7 +27,7 @@ def processes_of(marks: Iterable[str], roots: Iterable[RecordedProcess]) -> set[
     for process in psutil.process_iter():
         # the process may have ended, or belong to another user
         with suppress(psutil.Error, OSError):
-            if process.pid != os.getpid() and process.environ().get(MARK) in wanted:
+            if process.pid != os.getpid() and _environment(process).get(MARK) in wanted:
                 found.add(process)
     for root in roots:
         with suppress(psutil.Error):
@@ -67,6 +68,21 @@ def end(
     while left() and time.monotonic() < deadline_s:
         time.sleep(_LOOK_S)
     kill(left)
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    """Return the environment of a process; of our children, once it is there.
+
+    The kernel sets it up after it has closed the pipe by which `subprocess` learns of the
+    start, so that of a child may be empty for a moment.
+    """
+    deadline_s = time.monotonic() + _STARTS_S
+    while not (environment := process.environ()):
+        ours = process.ppid() == os.getpid() and _runs(process)
+        if not ours or time.monotonic() > deadline_s:
+            break
+        time.sleep(_LOOK_S)
+    return environment
 
 
 def _runs(process: psutil.Process) -> bool:
