@@ -97,7 +97,8 @@ def billed(turns_of, price):
 def cautious(target):
     """Return a policy whose caution is for a run of minutes instead of days."""
     drs = Drs(goal=Goal(target=target), drain_s=5.0)
-    return replace(drs, caution=replace(drs.caution, t_ra_s=5.0, confirm=3, calm=2.0))
+    caution = replace(drs.caution, t_ra_s=5.0, confirm_s=3 * EVERY_S, calm=2.0)
+    return replace(drs, caution=caution)
 
 
 def run(folder, phase_s, topology, target):

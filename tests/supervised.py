@@ -52,7 +52,7 @@ def begun(decides=None, *, engine=None, save=lambda _allocation: None, **begins)
         said = f"{target}, {most}"
         return decides or policy("drs", target=target, most=most), said
 
-    begins = {"target": sj.Target("mean", 0.2), "every_s": 1.0} | begins
+    begins = {"objective": sj.Objective(target=sj.Target("mean", 0.2)), "every_s": 1.0} | begins
     return Supervisor(engine, CHAIN, make, LoopSettings(**begins), save)
 
 

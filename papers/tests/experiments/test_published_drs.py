@@ -68,7 +68,7 @@ def test_a_backlog_does_not_keep_processors_where_they_are(seen):
     moved = published(goal, smooth=Minutes(1))(told).allocation
     assert moved != told.allocation
     assert sum(moved.values()) == told.plan.processors
-    ours = Drs(goal=goal, caution=Caution(t_ra_s=0, confirm=1))
+    ours = Drs(goal=goal, caution=Caution(t_ra_s=0, confirm_s=0))
     assert ours(told).allocation == told.allocation
 
 

@@ -14,9 +14,9 @@ from sojourn.decide.target import Target
 from sojourn.errors import EndlessLoop, HotKey, TooFewCores, UnstableStation
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
+from sojourn.measure.smooth import lasting
 from sojourn.model.network import (
     PERCENTILES,
-    late_without_waiting,
     mean_of,
     operator_figures,
     percentile_s,
@@ -27,8 +27,8 @@ from sojourn.topology import Topology
 SURELY = 2.0
 """Standard errors between the most likely value and a safe bound."""
 
-# Only the latest observations count, because service times may change.
-_LATELY = 60
+# Only this time counts, because service times may change.
+_LATELY_S = 600.0
 # The fewest roots for a mean. For a percentile, `_roots` requires enough of them that the error
 # is at most half of the part beyond the percentile.
 _LEAST_ROOTS = 200
@@ -75,23 +75,14 @@ def floor_s(topology: Topology, *, model: str, statistic: str) -> float:
     return inf if reached is None else reached.seconds
 
 
-def late_alone(topology: Topology, target: Target, *, model: str = "gigk") -> float:
-    """Return the part of the roots that miss a percentile without any waiting; 0 if unknown."""
-    if target.statistic == "mean":
-        return 0.0
-    try:
-        return late_without_waiting(topology, target.seconds, model=model)
-    except (HotKey, EndlessLoop):
-        return 0.0
-
-
 def lowest_s(observations: Sequence[Observation], statistic: str) -> float:
     """Return an upper bound of the lowest *statistic* measured lately; inf if unknown.
 
     The number of processors at that time does not matter: with as many, this latency is
     possible.
     """
-    usable = [o for o in observations[-_LATELY:] if o.usable and not o.warming]
+    usable = [o for o in observations if o.usable and not o.warming]
+    usable = usable[len(usable) - lasting(usable, _LATELY_S) :]
     blocks = _blocks(usable, _roots(statistic))
     return min((_bound_s(block, statistic, SURELY) for block in blocks), default=inf)
 

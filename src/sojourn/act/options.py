@@ -239,11 +239,12 @@ class PolicyChoice:
         'drs, p95 ≤ 3 s, at most 20 processors, forecast=yes'
         """
         plain = policy(self.name, target=target, most=most, every_s=every_s, pauses=pauses)
-        chosen = with_options(plain, self._values(options(plain)))
+        before = options(plain)
+        chosen = with_options(plain, self._values(before))
         changed = [
             f"{option.name}={value_text(option, option.value)}"
             for option in options(chosen).values()
-            if option.value != option.default
+            if option.value != before[option.name].value
         ]
         most_text = [] if most is None else [f"at most {most} processors"]
         return chosen, ", ".join([self.name, str(target), *most_text, *changed])

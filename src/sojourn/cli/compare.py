@@ -71,7 +71,10 @@ def compare(
     for choice in choices.values():
         import_from_here(choice.name)
     chosen = {
-        name: choice.made(objective.target, processors)[0] for name, choice in choices.items()
+        name: choice.made(
+            objective.target, processors, every_s=stage.every_s, pauses=stage.pause_s > 0
+        )[0]
+        for name, choice in choices.items()
     }
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)

@@ -67,7 +67,6 @@ def rehearse(
     """
     topology = topology_at(address, rates, in_proportion=True)
     target = objective.target
-    decides, said = policy.made(target, processors)
     stage: Stage = make_stage(
         topology,
         trace,
@@ -78,6 +77,9 @@ def rehearse(
     )
     from sojourn.simulate import rehearsal  # noqa: PLC0415 - numba is optional
 
+    decides, said = policy.made(
+        target, processors, every_s=stage.every_s, pauses=stage.pause_s > 0
+    )
     said = f"{said}, only recommending" if passive else said
     run = stage.begun(said, datetime.now(UTC))
     by_itself = Console().is_terminal and not json

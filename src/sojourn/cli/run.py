@@ -13,7 +13,7 @@ from sojourn.act.node_scaling import NodeBounds
 from sojourn.app.address import import_from_here
 from sojourn.cli.options import LiveOption
 from sojourn.cli.options.completion import completing, topologies
-from sojourn.cli.options.goal import MostOption, RequiredTargetOptions, read_allocation
+from sojourn.cli.options.goal import MostOption, ObjectiveOptions, read_allocation
 from sojourn.cli.options.group import Group, option_names
 from sojourn.cli.options.kafka import SparkEngineOptions
 from sojourn.cli.options.load import LoadOptions, OfferedLoad
@@ -80,7 +80,7 @@ def run(
     ],
     *,
     engine: _EngineOption,
-    target: RequiredTargetOptions,
+    objective: ObjectiveOptions,
     max_processors: MostOption = None,
     start: Annotated[
         list[str] | None,
@@ -91,7 +91,7 @@ def run(
     ] = None,
     policy: PolicyOptions,
     passive: PassiveOption = False,
-    every: EveryOption = "1s",
+    every: EveryOption = None,
     spark: SparkEngineOptions,
     state: Annotated[
         str | None,
@@ -140,7 +140,7 @@ def run(
     sojourn run vld.yaml --engine simulator --target-p95 3s
     """
     what = Assumptions.at(address, load.rates, simulated=engine == "simulator")
-    every_s = read_positive_s(every, "--every")
+    every_s = objective.every_s if every is None else read_positive_s(every, "--every")
     begin = read_allocation(",".join(start)) if start else {}
     cores = spark.expected_cores if engine == "spark" else None
     most, notes = bounded(what.topology, begin, max_processors, cores)
@@ -158,7 +158,7 @@ def run(
         ),
         make=partial(policy.made, every_s=every_s, pauses=False),
         loop=LoopSettings(
-            target=target,
+            objective=objective,
             most=most,
             every_s=every_s,
             active=not passive,
@@ -173,7 +173,11 @@ def run(
         fresh=fresh,
         history=history,
         metrics=None if prometheus is None else _metrics(prometheus),
-        notes=(*notes, *what.notes(target)),
+        notes=(
+            *notes,
+            *what.notes(objective.target),
+            *filter(None, [objective.too_seldom(every_s)]),
+        ),
     )
     status = run_application(settings, AsJson() if json else ForPeople(live=live))
     if status:

@@ -10,9 +10,17 @@ from typer import Argument, Option
 from sojourn.cli.options import JsonOption
 from sojourn.cli.options.address import AppOption
 from sojourn.cli.options.completion import operators_to_scale
-from sojourn.cli.options.goal import MostOption, TargetOptions, read_allocation
+from sojourn.cli.options.goal import (
+    KEPT,
+    SLICE,
+    MostOption,
+    TargetOptions,
+    read_allocation,
+    read_percent,
+)
 from sojourn.cli.options.policy import NewPlacementOption
 from sojourn.errors import BadInput, EngineError
+from sojourn.measure.duration import read_positive_s
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
 from sojourn.service.control import ask
@@ -62,17 +70,23 @@ def resume(app: AppOption = None) -> None:
 def set_goal(
     *,
     target: TargetOptions,
+    slice_: Annotated[str | None, SLICE] = None,
+    kept: Annotated[str | None, KEPT] = None,
     max_processors: MostOption = None,
     placement: NewPlacementOption = None,
     app: AppOption = None,
 ) -> None:
-    """Change the target, the maximum number of processors or the placement, while it runs.
+    """Change the objective, the maximum number of processors or the placement, while it runs.
 
     Example: sojourn set --target-mean 300ms --max-processors 30
     """
-    if target is None and max_processors is None and placement is None:
+    if all(each is None for each in (target, slice_, kept, max_processors, placement)):
         raise BadInput("nothing to set; write --target-mean 300ms or --max-processors 30")
     request: dict[str, Any] = {"ask": "set", "max_processors": max_processors}
+    if slice_ is not None:
+        request["slice_s"] = read_positive_s(slice_, "--slice")
+    if kept is not None:
+        request["kept"] = read_percent(kept, "--kept")
     if placement is not None:
         request["placement"] = placement
     if target is not None:

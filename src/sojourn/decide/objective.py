@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from math import exp, isfinite, lgamma, log, log1p
 
 from sojourn.decide.target import Target
-from sojourn.errors import BadTarget
-from sojourn.model.network import PERCENTILES
+from sojourn.errors import BadTarget, EndlessLoop, HotKey
+from sojourn.model.network import PERCENTILES, late_without_waiting
 from sojourn.text import shown
+from sojourn.topology import Topology
 
 # Allowance for rounding when a part of a number of roots is a whole number.
 _ROUNDING = 1e-9
 # Smaller parts of a probability are left out.
 _NOTHING = 1e-9
+# A loop looks at least this often, and for a mean as often as for this percentile.
+_SELDOM_S, _MEAN = 10.0, 0.95
 # If a slice needs more roots than this, the target is too close to the latency without waiting.
 _MOST_ROOTS = 100_000
 
@@ -47,6 +50,26 @@ class Objective:
                 f"no number of processors keeps a target in {percent(self.kept)} of all time "
                 "slices; write more than 0% and less than 100%, such as 99%"
             )
+
+    @property
+    def every_s(self) -> float:
+        """The longest time between two looks of a loop: its roots may all be late.
+
+        >>> Objective(target=Target("p95", 3.5)).every_s
+        3.0
+        """
+        ratio = PERCENTILES.get(self.target.statistic, _MEAN)
+        return min(_SELDOM_S, float(f"{(1 - ratio) * self.slice_s:.6g}"))
+
+    def too_seldom(self, every_s: float) -> str:
+        """Return the warning for a loop that looks every *every_s*; empty if that is enough."""
+        if every_s <= self.every_s * (1 + _ROUNDING):
+            return ""
+        return (
+            f"looks {every_s:g} s apart are too long for slices of {self.slice_s:g} s: roots "
+            f"that arrive between two looks may already miss {self.target}; write "
+            f"--every {self.every_s:g}s, or make the slices longer"
+        )
 
     def __str__(self) -> str:
         return f"{self.target} in {percent(self.kept)} of {self.slice_s:g} s slices"
@@ -96,6 +119,16 @@ def joined(slices: Iterable[Slice], least: float) -> Iterator[Slice]:
         if open_slice.born >= max(least, 1):
             yield open_slice
             open_slice = None
+
+
+def late_alone(topology: Topology, target: Target, *, model: str = "gigk") -> float:
+    """Return the part of the roots that miss a percentile without any waiting; 0 if unknown."""
+    if target.statistic == "mean":
+        return 0.0
+    try:
+        return late_without_waiting(topology, target.seconds, model=model)
+    except (HotKey, EndlessLoop):
+        return 0.0
 
 
 def least_roots(objective: Objective, late: float) -> int:

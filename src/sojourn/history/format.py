@@ -22,6 +22,7 @@ from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Episode, Wish
+from sojourn.measure.births import Births
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import (
     Moments,
@@ -38,7 +39,7 @@ from sojourn.topology.file import parse_topology, topology_document
 _HEAD = struct.Struct("<IIdd")
 # The fields of a wish that a plan lacks. The others are written only where they differ from the
 # plan after the decision.
-_OF_WISH = ("goal", "wanted", "offered", "noise")
+_OF_WISH = ("goal", "wanted", "offered", "noise", "limited")
 
 
 def record_text(record: Episode | Plan) -> str:
@@ -57,6 +58,7 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
                 "operators": {name: _operator(o) for name, o in seen["operators"].items()},
                 "nodes": {name: ObservedNode(**node) for name, node in seen["nodes"].items()},
                 "node_costs": NodeCosts(**seen.get("node_costs", {})),
+                "births": tuple(Births(**births) for births in seen.get("births", ())),
                 "completions": completions,
                 "sums": sums,
             }

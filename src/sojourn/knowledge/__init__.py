@@ -1,5 +1,6 @@
 """The knowledge of the loop: observations, decisions and their effects."""
 
+from sojourn.knowledge.error_budget import ErrorBudget, JudgedSlice
 from sojourn.knowledge.knowledge import (
     Decision,
     Episode,
@@ -17,6 +18,8 @@ from sojourn.knowledge.knowledge import (
 __all__ = [
     "Decision",
     "Episode",
+    "ErrorBudget",
+    "JudgedSlice",
     "Kind",
     "Knowledge",
     "News",

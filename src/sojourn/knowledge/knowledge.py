@@ -1,16 +1,18 @@
 """The knowledge of the loop: observations, decisions with reasons, and their effects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
-from math import isfinite
+from itertools import islice, takewhile
+from math import ceil, inf, isfinite
 from statistics import median
 from typing import Literal
 
+from sojourn.decide.objective import Objective, late_alone, least_roots
 from sojourn.decide.plan import Expected, Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
+from sojourn.knowledge.error_budget import ErrorBudget
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import measured
@@ -24,6 +26,9 @@ Kind = Literal["hold", "up", "down", "move", "nodes"]
 _LAST_CHANGES = 5
 # The end of a batch is in at most this many looks.
 _END_OF_BATCH = 2
+# Decisions are remembered for this time, however often the loop looks; of those that have left
+# the last episodes and changed nothing, one in this interval is enough.
+_REMEMBERED_S, _APART_S = 2400.0, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,8 @@ class Wish:
     """The offered load of each operator, in busy processors."""
     noise: Mapping[str, float] = field(default_factory=dict)
     """The relative random error of *offered*."""
+    limited: str = ""
+    """Why there are fewer processors than the goal needs; empty if there are enough."""
 
     @classmethod
     def of(cls, plan: Plan) -> "Wish":
@@ -231,12 +238,16 @@ class Knowledge:
     """The running plan."""
     episodes: tuple[Episode, ...] = ()
     """The last *keep* episodes, oldest first."""
+    earlier: tuple[Episode, ...] = ()
+    """Episodes before them: all changes, and one in some seconds of the others."""
     seen: Observation | None = None
     """The observation to decide on; None after the decision."""
     changed_at_s: float = 0.0
     """When processors last changed, on the engine's clock."""
     midnight_s: float = 0.0
     """The time of day when the engine's clock was 0."""
+    budget: ErrorBudget | None = None
+    """The error budget; None without an objective."""
     node_need: NodeNeed = field(default_factory=NodeNeed)
     node_costs: NodeCosts = field(default_factory=NodeCosts)
     """The node costs observed last."""
@@ -263,19 +274,47 @@ class Knowledge:
         return past if self.seen is None else (*past, self.seen)
 
     @property
+    def remembered(self) -> tuple[Episode, ...]:
+        """The episodes by which a policy avoids undoing its changes, oldest first."""
+        return (*self.earlier, *self.episodes)
+
+    @property
     def pause_s(self) -> float:
         """The median pause of the last few changes; 0 before the first."""
         pauses = [e.cost.pause_s for e in self.episodes if e.cost is not None]
         return median(pauses[-_LAST_CHANGES:]) if pauses else 0.0
 
+    def keeping(self, objective: Objective) -> "Knowledge":
+        """Return the knowledge with *objective*, whose budget begins with the next slice.
+
+        The level stays, unless there was none.
+        """
+        budget = ErrorBudget(objective=objective, since=ceil(self.at_s / objective.slice_s))
+        if self.budget is not None:
+            budget = replace(budget, level=self.budget.level)
+        return replace(self, budget=budget)
+
     def saw(self, observation: Observation) -> "Knowledge":
         """Return the knowledge with *observation* as the one to decide on."""
-        topology, costs = self.topology, self.node_costs
+        topology, costs, budget = self.topology, self.node_costs, self.budget
         if observation.usable:
             costs = observation.node_costs
             history = (*self.observations, observation)
             topology = measured(topology, timed_longer(observation, history))
-        return replace(self, topology=topology, seen=observation, node_costs=costs)
+        if budget is not None:
+            objective = budget.objective
+            budget = budget.saw(
+                observation.since_s,
+                observation.at_s,
+                observation.births,
+                least_roots=lambda: least_roots(
+                    objective, late_alone(topology, objective.target)
+                ),
+                cause="" if observation.usable else "metrics were not usable",
+            )
+        return replace(
+            self, topology=topology, seen=observation, node_costs=costs, budget=budget
+        )
 
     def did(
         self, decision: Decision, cost: Cost | None = None, failure: str = ""
@@ -284,34 +323,55 @@ class Knowledge:
         if self.seen is None:
             raise BadInput("there is no observation to decide on; call saw() first")
         episode = Episode(observation=self.seen, decision=decision, cost=cost, failure=failure)
+        episodes = (*self.episodes, episode)
         changed = cost is not None and decision.kind in ("up", "down", "move")
+        budget = self.budget
+        if budget is not None:
+            for cause in _causes(episode, self.observations):
+                budget = budget.excused(self.seen.since_s, self.seen.at_s, cause)
         return replace(
             self,
             plan=episode.running,
-            episodes=(*self.episodes, episode)[-self.keep :],
+            episodes=episodes[-self.keep :],
+            earlier=self._earlier(episodes[: -self.keep], decision.at_s),
             seen=None,
             changed_at_s=decision.at_s if changed else self.changed_at_s,
+            budget=budget,
         )
 
-    def outcomes(self) -> list[tuple[Expected, Observation]]:
+    def _earlier(self, left: Sequence[Episode], now_s: float) -> tuple[Episode, ...]:
+        """Return `earlier` with the episodes that have *left* the last ones, if they count."""
+        kept = list(self.earlier)
+        for episode in left:
+            apart_s = episode.decision.at_s - kept[-1].decision.at_s if kept else inf
+            if episode.cost is not None or apart_s >= _APART_S:
+                kept.append(episode)
+        return tuple(e for e in kept if e.decision.at_s > now_s - _REMEMBERED_S)
+
+    def outcomes(self, most: int | None = None) -> list[tuple[Expected, Observation]]:
         """Return predictions with the measurements that followed, where both are known.
 
-        Turns in which a change paused operators, or a batch ended, are left out: the model does
-        not include pauses.
+        These are the last ones, at *most* as many. Turns in which a change paused operators, or
+        a batch ended, are left out: the model does not include pauses.
         """
-        later = [episode.observation for episode in self.episodes[1:]]
-        if self.seen is not None:
-            later.append(self.seen)
-        return [
-            (episode.decision.expected, after)
-            for episode, after in zip(self.episodes, later, strict=False)
-            if episode.decision.expected is not None
-            and after.usable
-            and not batch_ended([episode.observation, after])
-            # the plan of the prediction did run
-            and episode.running == episode.decision.after
-            and (episode.cost is None or episode.cost.pause_s == 0)
-        ]
+        return list(islice(self._outcomes(), most))[::-1]
+
+    def _outcomes(self) -> Iterator[tuple[Expected, Observation]]:
+        """Yield the latest outcome first."""
+        after = self.seen
+        for episode in reversed(self.episodes):
+            expected = episode.decision.expected
+            if (
+                after is not None
+                and expected is not None
+                and after.usable
+                and not batch_ended([episode.observation, after])
+                # the plan of the prediction did run
+                and episode.running == episode.decision.after
+                and (episode.cost is None or episode.cost.pause_s == 0)
+            ):
+                yield expected, after
+            after = episode.observation
 
     def prediction_error(self) -> PredictionError | None:
         """Return the prediction error of the target's statistic; None if there is none yet."""
@@ -336,6 +396,19 @@ class Knowledge:
             if (error := PredictionError.over(pairs)) is not None:
                 errors[name] = error
         return errors
+
+
+def _causes(episode: Episode, observations: Sequence[Observation]) -> Iterator[str]:
+    """Yield the causes of misses in a turn that a margin does not prevent."""
+    seen = episode.observation
+    if episode.cost is not None and episode.cost.pause_s > 0:
+        yield "a change paused operators"
+    if batch_ended(observations):
+        yield "a batch ended"
+    if any(o.running < o.wanted for o in seen.operators.values()):
+        yield "processors were not running"
+    if episode.decision.wish.limited:
+        yield episode.decision.wish.limited
 
 
 def batch_ended(observations: Sequence[Observation]) -> bool:

@@ -13,6 +13,7 @@ from typing import Literal
 from sojourn.act.node_scaling import NodeBounds, node_plan
 from sojourn.act.policy.base import Policy
 from sojourn.act.stall import unless_stalled
+from sojourn.decide.objective import Objective
 from sojourn.decide.place import PlacementRequest, Placer
 from sojourn.decide.place.round_robin import place as round_robin
 from sojourn.decide.plan import HERE, Node, Placement, Plan, here
@@ -20,7 +21,9 @@ from sojourn.engine import Cost, Engine, HasNodes, node_needs
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, DiskFull, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.measure.aggregate import aggregate
+from sojourn.measure.births import Births
 from sojourn.measure.observation import Observation
+from sojourn.measure.report import Pull
 from sojourn.text import shown
 from sojourn.topology import Topology
 
@@ -117,6 +120,11 @@ def _moves(before: Plan, placement: Placement) -> str:
     return f"processors {'run on' if was_open else 'move to'} {', '.join(names)}"
 
 
+def _births(pull: Pull, objective: Objective, at_s: float) -> tuple[Births, ...]:
+    within_s = objective.target.seconds
+    return tuple(pull.roots.times.in_slices(objective.slice_s, within_s, at_s))
+
+
 @dataclass(frozen=True, slots=True)
 class Mode:
     """Whether the loop applies the decisions of its policy."""
@@ -138,7 +146,8 @@ class Loop:
 
     Unless *mode* is active, the loop only recommends numbers of processors; it places them and
     scales nodes in every mode. `follow` changes policy and placer between turns. *placer* puts
-    processors on the nodes of the engine, whose number *bounds* limits.
+    processors on the nodes of the engine, whose number *bounds* limits. With an *objective*
+    time slices are judged, and policies know the error budget.
     """
 
     def __init__(  # noqa: PLR0913 - most are keywords with defaults
@@ -152,6 +161,7 @@ class Loop:
         knowledge: Knowledge | None = None,
         placer: Placer = round_robin,
         bounds: NodeBounds | None = None,
+        objective: Objective | None = None,
     ) -> None:
         if not 0 < every_s < inf:
             raise BadInput(f"every_s is {shown(every_s)}; write more than 0")
@@ -159,7 +169,8 @@ class Loop:
         self._policy, self._mode, self._placer = policy, mode, placer
         self._bounds = bounds or NodeBounds()
         self._there = frozenset(node.name for node in engine.nodes)
-        self.knowledge = knowledge or Knowledge(topology=topology, plan=engine.plan)
+        known = knowledge or Knowledge(topology=topology, plan=engine.plan)
+        self.knowledge = known if objective is None else known.keeping(objective)
         self._last_s: float | None = None
         self._failures = 0
 
@@ -167,10 +178,19 @@ class Loop:
     def mode(self) -> Mode:
         return self._mode
 
-    def follow(self, policy: Policy, mode: Mode = ACTIVE, placer: Placer | None = None) -> None:
-        """Use *policy* and *mode* from the next turn on, and *placer* if given."""
+    def follow(
+        self,
+        policy: Policy,
+        mode: Mode = ACTIVE,
+        placer: Placer | None = None,
+        objective: Objective | None = None,
+    ) -> None:
+        """Use *policy* and *mode* from the next turn on; *placer* and *objective* if given."""
         self._policy, self._mode = policy, mode
         self._placer = placer or self._placer
+        budget = self.knowledge.budget
+        if objective is not None and (budget is None or budget.objective != objective):
+            self.knowledge = self.knowledge.keeping(objective)
 
     def run(self, until_s: float = inf) -> Iterator[Episode]:
         """Yield each turn, and changes between turns, until the clock reaches *until_s*.
@@ -297,10 +317,12 @@ class Loop:
         # The loop goes by the engine's clock. The clocks of reports may jump, so only the
         # length of their interval is used.
         lasted_s = observation.lasted_s if observation.usable else self._every_s
+        budget = self.knowledge.budget
         return replace(
             observation,
             since_s=until_s - lasted_s,
             at_s=until_s,
+            births=_births(pull, budget.objective, until_s) if budget else (),
             per_node=0 if self._bounds.most is None else self._bounds.processors,
             most_nodes=self._bounds.most or 0,
         )

@@ -182,7 +182,7 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
     whole = floor(lasted_s / report.bin_s + BIN_SLACK)
     scv, bins = dispersion(report.arrivals[:whole]) if report.counted_ratio == 1 else (None, 0)
     kept = _without_outliers(report.name, processors, notes)
-    service = sum((_service(processor) for processor in kept), Moments())
+    service = Moments.total(map(_service, kept))
     served = lost * sum(float(processor.served) for processor in processors)
     time_s = report.running * lasted_s
     busy_s = None if service.mean_s is None else served * service.mean_s
@@ -195,7 +195,7 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
         served_per_s=served / lasted_s,
         served=served,
         service=service,
-        wait=sum((_moments(p.sampled, p.wait_s, p.wait_ss) for p in kept), Moments()),
+        wait=Moments.total(_moments(p.sampled, p.wait_s, p.wait_ss) for p in kept),
         arrival_scv=scv,
         bins=bins,
         utilisation=busy_s / time_s if busy_s is not None and time_s > 0 else None,
@@ -244,7 +244,7 @@ def _without_outliers(
     }
     if 2 * len(near) <= len(means):
         return list(processors)
-    pooled = sum((_service(p) for p in processors if p.processor in near), Moments())
+    pooled = Moments.total(_service(p) for p in processors if p.processor in near)
     far = {
         p.processor
         for p in processors

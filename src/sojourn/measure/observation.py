@@ -1,9 +1,10 @@
 """An observation: the measurements of an interval, on which the loop bases its decisions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import nan
 
+from sojourn.measure.births import Births
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.sketch import Sketch
 from sojourn.topology.node_cores import NodeCores
@@ -30,6 +31,18 @@ class Moments:
         return Moments(
             self.number + other.number, self.sum_s + other.sum_s, self.sum_ss + other.sum_ss
         )
+
+    @classmethod
+    def total(cls, moments: Iterable["Moments"]) -> "Moments":
+        """Return the sum of *moments*."""
+        number = sum_s = sum_ss = (
+            0.0  # one record for all sums: hundreds are added at each look
+        )
+        for each in moments:
+            number += each.number
+            sum_s += each.sum_s
+            sum_ss += each.sum_ss
+        return cls(number, sum_s, sum_ss)
 
     @property
     def mean_s(self) -> float | None:
@@ -182,6 +195,8 @@ class Observation:
     """Maximum number of nodes."""
     warming: bool = False
     """Whether the application has just started; there are then no service times."""
+    births: tuple[Births, ...] = ()
+    """Roots by the time slice of their birth; empty unless an objective is followed."""
     commits: int = 0
     """Batches that ended in the interval. Records that arrived during a commit had to wait."""
     node_costs: NodeCosts = field(default_factory=NodeCosts)

@@ -12,6 +12,7 @@ from math import ceil
 
 import numpy as np
 
+from sojourn.measure.births import RootTimes
 from sojourn.measure.counters import OperatorReport, ProcessorReport
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.sketch import Sketch
@@ -47,6 +48,8 @@ class RootReport:
     """Sums of the sojourns of all records of a root's tree, for the traced roots."""
     streams: Mapping[str, int] = field(default_factory=dict)
     """Roots that entered by each stream, if known."""
+    times: RootTimes = field(default_factory=RootTimes)
+    """Births of the traced roots, completed and open, on the engine's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +223,7 @@ def _roots(roots: RootReport, topology: Topology) -> Iterator[str]:
             yield f"roots: the sum of {which} is {sketch.sum_s} s, of squares {sketch.sum_ss}"
         if (sketch.filled < 0).any() or sketch.number > roots.completed:
             yield f"roots: {sketch.number} {which}, but {roots.completed} completed"
+    yield from _times(roots.times)
     if not roots.streams:
         return
     for name, entered in roots.streams.items():
@@ -231,3 +235,12 @@ def _roots(roots: RootReport, topology: Topology) -> Iterator[str]:
     total = sum(map(float, roots.streams.values()))
     if total != roots.entered:
         yield f"roots: {roots.entered} entered, but the sum over streams is {total:.17g}"
+
+
+def _times(times: RootTimes) -> Iterator[str]:
+    completed = (times.birth_s, times.completion_s, times.sum_s, times.weight)
+    if len({len(values) for values in completed}) > 1:
+        yield "roots: the numbers of their births and completions differ"
+    for births_s in (times.birth_s, times.open_birth_s):
+        for birth_s in births_s[~np.isfinite(births_s)]:
+            yield f"roots: a birth is {shown(float(birth_s))}"

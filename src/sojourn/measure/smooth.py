@@ -17,9 +17,10 @@ timed, so service and CPU times of each operator are averaged over a window of t
 is often longer.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from itertools import accumulate
+from math import ceil, sqrt
 from statistics import median_low
 from typing import Protocol
 
@@ -31,12 +32,14 @@ from sojourn.measure.observation import (
 )
 from sojourn.measure.sketch import Sketch
 
-# Observations of a block, of which the adaptive window has at least one unless the load rose;
-# and the most in that window.
-_BLOCK, _MOST = 6, 30
+# The length of a block, of which the adaptive window has at least one unless the load rose, and
+# the most blocks in that window.
+_BLOCK_S, _MOST_BLOCKS = 60.0, 5
+# Each part that is tested for a rise is this many times as long as the one before.
+_LONGER = 1.25
 # Differences above this many standard errors are significant. A rise needs more, because it is
 # tested at many positions to detect it before it fills the whole window.
-_CHANCE, _RISE = 2.5, 3.5
+_CHANCE, _RISE, _FALL = 2.5, 4.0, 5.0
 # The same for service times, whose distributions have longer tails.
 _OTHER = 4.0
 # With fewer samples neither the mean nor its error is reliable.
@@ -139,8 +142,8 @@ def _operator(
         arrivals_per_s=_rate((h.arrivals_per_s, o) for h, o in here),
         served_per_s=_rate((h.served_per_s, o) for h, o in here),
         served=served,
-        service=sum((h.service for h, _ in here), Moments()),
-        wait=sum((o.operators[name].wait for o in settled), Moments()),
+        service=Moments.total(h.service for h, _ in here),
+        wait=Moments.total(o.operators[name].wait for o in settled),
         arrival_scv=_mean(told) if told else None,
         bins=sum(bins for _, bins in told) + 1 if told else last.bins,
         utilisation=_rate(busy) if busy else None,
@@ -186,25 +189,79 @@ def _mean(values: Sequence[tuple[float, float]]) -> float:
 def steady(history: Sequence[Observation], /) -> Observation:
     """Return the mean of the last observations, back to the last change of the load."""
     usable = [observation for observation in history if observation.usable]
-    if not usable or not history[-1].usable:
-        return Window(_BLOCK)(history)
+    if not usable:
+        return history[-1]
+    if not history[-1].usable:
+        return Window(lasting(usable, _BLOCK_S))(history)
     return timed_longer(Window(_unchanged(usable))(history), usable)
+
+
+def lasting(observations: Sequence[Observation], seconds: float) -> int:
+    """Return how many of the last observations cover *seconds*; all if they do not.
+
+    Policies count time, because looks may be a second apart or a minute.
+    """
+    covered_s = 0.0
+    for number, observation in enumerate(reversed(observations), 1):
+        covered_s += observation.lasted_s
+        # clocks are not exact, and the nearest number is meant
+        if covered_s + observation.lasted_s / 2 > seconds:
+            return number
+    return len(observations)
 
 
 def _unchanged(usable: Sequence[Observation]) -> int:
     """Return the number of last observations with the same load from outside."""
-    scv = max([1.0, *_scvs(usable[-_BLOCK:])])
-    for size in range(1, min(_BLOCK, len(usable))):
-        if _rose(usable[-size:], usable[-size - _BLOCK : -size], scv):
+    block = lasting(usable, _BLOCK_S)
+    scv = max([1.0, *_scvs(usable[-block:])])
+    load = _Load(usable[-block * (_MOST_BLOCKS + 1) :], scv)
+    size = 1
+    while size < block:
+        if load.changed(size, block):
             return size
-    size = _BLOCK
-    while size + _BLOCK <= min(_MOST, len(usable)):
-        now, variance = _load(usable[-size:], scv)
-        then, older_variance = _load(usable[-size - _BLOCK : -size], scv)
-        if abs(now - then) > _CHANCE * sqrt(variance + older_variance):
+        size = ceil(size * _LONGER)
+    size = block
+    while size + block <= min(block * _MOST_BLOCKS, len(usable)):
+        if load.differs(size, block):
             break
-        size += _BLOCK
+        size += block
     return size
+
+
+class _Load:
+    """Roots from outside in the last observations, compared with those before."""
+
+    def __init__(self, observations: Sequence[Observation], scv: float) -> None:
+        latest_first = observations[::-1]
+        self._scv = scv
+        self._seconds = [0.0, *accumulate(o.lasted_s for o in latest_first)]
+        self._roots = [0.0, *accumulate(o.arrivals_per_s * o.lasted_s for o in latest_first)]
+
+    def changed(self, size: int, block: int) -> bool:
+        """Return whether the last *size* arrivals differ from the load before by a step.
+
+        Square roots of counts are compared: their variance hardly depends on the load.
+        """
+        end = min(size + block, len(self._seconds) - 1)
+        before_s = self._seconds[end] - self._seconds[size]
+        part = self._seconds[size] / before_s
+        expected = part * (self._roots[end] - self._roots[size])
+        step = 2 * (sqrt(self._roots[size]) - sqrt(expected))
+        errors = step / sqrt(self._scv * (1 + part))
+        return errors > _RISE or errors < -_FALL
+
+    def differs(self, size: int, block: int) -> bool:
+        """Return whether the load of the *block* before the last *size* was another one."""
+        now, variance = self._rate(0, size)
+        then, older_variance = self._rate(size, size + block)
+        return abs(now - then) > _CHANCE * sqrt(variance + older_variance)
+
+    def _rate(self, begin: int, end: int) -> tuple[float, float]:
+        """Return the roots per second and their variance."""
+        end = min(end, len(self._seconds) - 1)
+        lasted_s = self._seconds[end] - self._seconds[begin]
+        roots = self._roots[end] - self._roots[begin]
+        return roots / lasted_s, self._scv * max(roots, 1.0) / lasted_s**2
 
 
 def timed_longer(observation: Observation, history: Sequence[Observation]) -> Observation:
@@ -213,26 +270,34 @@ def timed_longer(observation: Observation, history: Sequence[Observation]) -> Ob
     The usable observations in *history*, oldest first, are compared in blocks.
     """
     usable = [earlier for earlier in history if earlier.usable]
+    blocks = list(_blocks(usable))
     operators = {}
     for name, operator in observation.operators.items():
-        service, taken = _service(name, usable)
+        service, taken = _service(name, blocks)
         cpu_s = mean_cpu_s([o.operators[name] for o in usable[len(usable) - taken :]])
         operators[name] = replace(operator, service=service, cpu_s=cpu_s or operator.cpu_s)
     return replace(observation, operators=operators)
 
 
-def _service(name: str, usable: Sequence[Observation]) -> tuple[Moments, int]:
+def _blocks(usable: Sequence[Observation]) -> Iterator[Sequence[Observation]]:
+    """Yield blocks of successive observations, the latest first."""
+    until = len(usable)
+    while until > 0:
+        since = until - lasting(usable[:until], _BLOCK_S)
+        yield usable[since:until]
+        until = since
+
+
+def _service(name: str, blocks: Iterable[Sequence[Observation]]) -> tuple[Moments, int]:
     """Return the service times of an operator, and the number of observations averaged."""
-    alike, block, same = Moments(), Moments(), 0
-    for taken, observation in enumerate(reversed(usable), 1):
-        if name not in observation.operators:
+    alike, same = Moments(), 0
+    for block in blocks:
+        if any(name not in o.operators for o in block):
             break
-        block += observation.operators[name].service
-        if taken % _BLOCK and taken < len(usable):
-            continue
-        if taken > _BLOCK and _changed(alike, block):
+        times = Moments.total(o.operators[name].service for o in block)
+        if same and _changed(alike, times):
             break
-        alike, block, same = alike + block, Moments(), taken
+        alike, same = alike + times, same + len(block)
     return alike, same
 
 
@@ -243,20 +308,6 @@ def _scvs(observations: Sequence[Observation]) -> list[float]:
         for operator in observation.operators.values()
         if operator.arrival_scv is not None
     ]
-
-
-def _rose(lately: Sequence[Observation], before: Sequence[Observation], scv: float) -> bool:
-    """Return whether the last arrivals exceed the load before by more than chance."""
-    (now, _), (then, variance) = _load(lately, scv), _load(before, scv)
-    chance = variance + scv * then / sum(o.lasted_s for o in lately)
-    return now - then > _RISE * sqrt(chance)
-
-
-def _load(observations: Sequence[Observation], scv: float) -> tuple[float, float]:
-    """Return the roots per second and their variance."""
-    lasted_s = sum(o.lasted_s for o in observations)
-    roots = sum(o.arrivals_per_s * o.lasted_s for o in observations)
-    return roots / lasted_s, scv * max(roots, 1.0) / lasted_s**2
 
 
 def _changed(one: Moments, other: Moments) -> bool:

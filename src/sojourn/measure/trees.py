@@ -19,6 +19,7 @@ _MOST = 20_000
 class Completed:
     """A root whose tree is complete."""
 
+    birth_s: float
     completion_s: float
     """Time from the birth of the root until its last record was processed."""
     sum_s: float
@@ -76,7 +77,7 @@ class Trees:
         >>> trees.add("count", identity="r.split.0", done_s=5.0, sojourn_s=2.0, **told)
         >>> sent = [("words", "r.split.0"), ("elsewhere", "r.split.1")]
         >>> trees.add("split", identity="r", done_s=3.0, sojourn_s=3.0, children=sent, **told)
-        Completed(completion_s=5.0, sum_s=5.0, weight=1)
+        Completed(birth_s=0.0, completion_s=5.0, sum_s=5.0, weight=1)
         """
         key = root, operator if identity == root else self._entry(root, identity)
         if key in self._closed:
@@ -104,7 +105,11 @@ class Trees:
         if len(self._closed) > _MOST:
             self._closed.popitem(last=False)
         # a producer's clock may be ahead of ours
-        return Completed(max(0.0, tree.last_s - birth_s), tree.sum_s, tree.weight)
+        return Completed(birth_s, max(0.0, tree.last_s - birth_s), tree.sum_s, tree.weight)
+
+    def open_births(self) -> list[tuple[float, int]]:
+        """Return the births of the roots that are not complete, with their weights."""
+        return [(tree.birth_s, tree.weight) for tree in self._open.values()]
 
     def _entry(self, root: str, identity: str) -> str:
         """Return the entry operator of the root of a record, from its identity."""

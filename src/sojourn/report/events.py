@@ -12,9 +12,10 @@ from sojourn.report.terminal.console import say
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.progress import Watch, lines, picture
 from sojourn.report.terminal.runs import show_totals
-from sojourn.report.text import bill_text, node_costs_text
+from sojourn.report.text import bill_text, node_costs_text, objective_text
 from sojourn.report.turns import Totals, turns
 from sojourn.service.folders import Entry
+from sojourn.service.status import objective_status
 from sojourn.service.supervisor import Supervisor
 from sojourn.text import escaped_lines, printable
 
@@ -72,6 +73,8 @@ class ForPeople:
         say()
         if self._totals is not None:
             show_totals(self._totals)
+        if (objective := objective_status(supervisor.knowledge.budget)) is not None:
+            say(f"kept        {objective_text(objective)}")
         if costs := node_costs_text(health(supervisor.engine).node_costs):
             say(f"nodes       {costs}")
         if (bill := supervisor.bill) is not None:
@@ -173,6 +176,7 @@ class AsJson:
                 "turns": self._turns,
                 "changes": supervisor.changes,
                 "allocation": dict(supervisor.engine.plan.allocation),
+                "objective": objective_status(supervisor.knowledge.budget),
                 "node_costs": health(supervisor.engine).node_costs,
                 "bill": supervisor.bill,
             },

@@ -114,6 +114,28 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, _Values]]:
         "Sojourn time of root records in the last interval.",
         [({**app, "statistic": name}, value) for name, value in times.items()],
     )
+    if (objective := status.objective) is not None:
+        judged, missed = objective.judged, objective.missed
+        yield "slices_judged_total", "Time slices that were judged.", [(app, judged)]
+        yield "slices_missed_total", "Time slices that missed the target.", [(app, missed)]
+        excused: _Values = [
+            ({**app, "cause": each}, number) for each, number in objective.excused.items()
+        ]
+        yield (
+            "slices_excused_total",
+            "Missed slices, if more processors would not help.",
+            excused,
+        )
+        yield (
+            "objective_ratio",
+            "Part of the slices that must keep it.",
+            [(app, objective.kept)],
+        )
+        yield (
+            "level_ratio",
+            "Part of the load planned for in addition.",
+            [(app, objective.level)],
+        )
     yield (
         "target_seconds",
         "The target: what the statistic should not exceed.",

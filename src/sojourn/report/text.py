@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite
 
+from sojourn.decide.objective import percent
 from sojourn.knowledge import allocation_text
 from sojourn.measure.node_costs import Bill, NodeCosts
+from sojourn.service.status import ObjectiveStatus
 
 _UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
 # With more operators, only the sum of processors is shown.
@@ -66,6 +68,21 @@ def processors_text(allocation: Mapping[str, int]) -> str:
     if len(allocation) > _MOST_OPERATORS:
         return str(sum(allocation.values()))
     return allocation_text(allocation)
+
+
+def objective_text(objective: ObjectiveStatus) -> str:
+    """Return the slices that kept the target, and the level, in words.
+
+    >>> objective_text(ObjectiveStatus(slice_s=60, kept=0.99, judged=200, missed=1, level=0.05))
+    '199 of 200 slices of 60 s; 99% must be. Plans are for +5% load'
+    """
+    slices = f"slices of {duration(objective.slice_s)}"
+    asked = f"{percent(objective.kept)} must be. Plans are for {objective.level:+.0%} load"
+    if objective.judged == 0:
+        return f"no {slices} yet; {asked}"
+    kept = objective.judged - objective.missed
+    causes = "".join(f"; {n} missed because {cause}" for cause, n in objective.excused.items())
+    return f"{kept} of {objective.judged} {slices}{causes}; {asked}"
 
 
 def bill_text(bill: Bill) -> str:

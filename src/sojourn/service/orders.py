@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy.base import Policy
+from sojourn.decide.objective import Objective
 from sojourn.decide.place import DEFAULT, Placer, placer
 from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
@@ -19,7 +20,7 @@ MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
-    target: Target
+    objective: Objective
     most: int | None = None
     """The maximum number of processors."""
     every_s: float = 1.0
@@ -44,7 +45,7 @@ class LoopSettings:
 class Orders:
     """A goal, and the policy and the placer for it."""
 
-    target: Target
+    objective: Objective
     most: int | None
     """The maximum number of processors."""
     policy: Policy
@@ -54,12 +55,16 @@ class Orders:
     said: str
     """A description of them for users."""
 
+    @property
+    def target(self) -> Target:
+        return self.objective.target
+
     @classmethod
     def of(
         cls,
         make: MakePolicy,
         topology: Topology,
-        target: Target,
+        objective: Objective,
         most: int | None,
         placement: str = DEFAULT,
     ) -> "Orders":
@@ -70,10 +75,10 @@ class Orders:
                 f"the maximum is {most} processors, and the operators need {least} at least; "
                 "allow as many"
             )
-        policy, said = make(target, most)
+        policy, said = make(objective.target, most)
         places = "" if placement == DEFAULT else f", placement {placement}"
         return cls(
-            target=target,
+            objective=objective,
             most=most,
             policy=policy,
             placement=placement,

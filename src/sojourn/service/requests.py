@@ -33,7 +33,16 @@ def answer(
             if most is not None:
                 check_processors(most)
             placement = _name(request.get("placement"))
-            return {"said": supervisor.set_goal(target, most, by, placement=placement)}
+            return {
+                "said": supervisor.set_goal(
+                    target,
+                    most,
+                    by,
+                    slice_s=_number(request.get("slice_s")),
+                    kept=_number(request.get("kept")),
+                    placement=placement,
+                )
+            }
         case "status":
             return to_json(status())
         case "kafka":
@@ -56,6 +65,12 @@ def _allocation(given: object) -> dict[str, int]:
 def _name(given: object) -> str | None:
     if given is not None and not isinstance(given, str):
         raise BadInput(f"{shown(given)} is not the name of a placer; write round_robin")
+    return given
+
+
+def _number(given: object) -> float | None:
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | float)):
+        raise BadInput(f"{shown(given)} is not a number; write 60, or 0.99")
     return given
 
 

@@ -74,7 +74,7 @@ class RunSettings:
     def __post_init__(self) -> None:
         first_plan(self.topology, self.start, self.loop.most)
         loop = self.loop
-        Orders.of(self.make, self.topology, loop.target, loop.most, loop.placement)
+        Orders.of(self.make, self.topology, loop.objective, loop.most, loop.placement)
 
 
 class Output(Protocol):
@@ -336,6 +336,6 @@ def _begun(settings: RunSettings, plan: Plan, policy: str) -> Run:
         started_at=datetime.now(UTC),
         every_s=loop.every_s,
         policy=f"{policy}{passive}",
-        target=loop.target,
+        target=loop.objective.target,
         midnight_s=loop.midnight_s,
     )

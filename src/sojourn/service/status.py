@@ -12,7 +12,7 @@ import msgspec
 from sojourn.decide.target import Target
 from sojourn.engine import Health
 from sojourn.errors import BadTarget, EngineError
-from sojourn.knowledge import Episode, News, measured_s
+from sojourn.knowledge import Episode, ErrorBudget, News, measured_s
 from sojourn.measure.node_costs import Bill
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
@@ -66,6 +66,25 @@ class OperatorStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveStatus:
+    """The time slices since the start, or since the objective was set."""
+
+    slice_s: float
+    kept: float
+    """The part of the slices in which the target must be kept."""
+    judged: int
+    missed: int
+    excused: Mapping[str, int] = field(default_factory=dict)
+    """Missed slices that more processors would not have prevented, by cause."""
+    level: float
+    """The part of the load that is planned for in addition."""
+
+    @property
+    def kept_so_far(self) -> float | None:
+        return None if self.judged == 0 else 1 - self.missed / self.judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionStatus:
     at: str
     """Its time in UTC, in ISO format."""
@@ -97,6 +116,8 @@ class Status:
     """The time by the engine's clock."""
     allocation: Mapping[str, int]
     measured: Measured
+    objective: ObjectiveStatus | None = None
+    """The objective, and whether it was kept."""
     operators: Mapping[str, OperatorStatus]
     now: str
     """The reason of the last decision."""
@@ -169,6 +190,7 @@ def status(
         at_s=supervisor.engine.now_s,
         allocation=allocation,
         measured=_measured(seen, orders.target),
+        objective=objective_status(known.budget),
         operators={
             name: _operator(supervisor, name, allocation.get(name), seen, state)
             for name in supervisor.topology.operator
@@ -180,6 +202,19 @@ def status(
         health=state,
         bill=supervisor.bill,
         history=history,
+    )
+
+
+def objective_status(budget: ErrorBudget | None) -> ObjectiveStatus | None:
+    if budget is None:
+        return None
+    return ObjectiveStatus(
+        slice_s=budget.objective.slice_s,
+        kept=budget.objective.kept,
+        judged=budget.judged,
+        missed=budget.missed,
+        excused=budget.causes,
+        level=budget.level,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
+from sojourn.decide.objective import Objective
 from sojourn.decide.target import Target
 from sojourn.engine import Engine, HasNodes, Health, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
@@ -47,7 +48,7 @@ class Supervisor:
         self.engine, self.topology, self.every_s = engine, topology, settings.every_s
         self._make, self._price_per_hour = make, settings.price_per_hour
         self.orders = Orders.of(
-            make, topology, settings.target, settings.most, settings.placement
+            make, topology, settings.objective, settings.most, settings.placement
         )
         self.changes = 0
         self.acting = False
@@ -67,6 +68,7 @@ class Supervisor:
             ),
             placer=self.orders.placer,
             bounds=settings.nodes,
+            objective=settings.objective,
         )
         if isinstance(engine, HasNodes):
             engine.on_nodes_changed(self._nodes_changed)
@@ -162,10 +164,15 @@ class Supervisor:
         most: int | None = None,
         by: str = "",
         *,
+        slice_s: float | None = None,
+        kept: float | None = None,
         placement: str | None = None,
     ) -> str:
-        """Change target, maximum number of processors, or placement; return a message."""
-        if target is None and most is None and placement is None:
+        """Change the objective, the maximum number of processors, or the placement.
+
+        Return a message.
+        """
+        if all(each is None for each in (target, most, slice_s, kept, placement)):
             raise BadInput(
                 "nothing to set; give a target, a maximum number of processors or a placement"
             )
@@ -175,7 +182,11 @@ class Supervisor:
             self.orders = Orders.of(
                 self._make,
                 self.topology,
-                now.target if target is None else target,
+                Objective(
+                    target=now.target if target is None else target,
+                    slice_s=now.objective.slice_s if slice_s is None else slice_s,
+                    kept=now.objective.kept if kept is None else kept,
+                ),
                 now.most if most is None else most,
                 placement or now.placement,
             )
@@ -262,7 +273,7 @@ class Supervisor:
             return Wish(allocation=knowledge.allocation, reason=mode.why)
 
         policy = hold if mode.name == "failed" else self.orders.policy
-        self._loop.follow(policy, mode, self.orders.placer)
+        self._loop.follow(policy, mode, self.orders.placer, self.orders.objective)
 
     def _check_open(self) -> None:
         if self.mode.name == "ending":

@@ -8,23 +8,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, pairwise
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.act.best_effort_plan import Aim, Goal, aim
-from sojourn.act.latency import late_alone
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy import Policy
-from sojourn.decide.objective import Objective, Slice, joined, least_roots
+from sojourn.decide.objective import Objective, Slice, joined, late_alone, least_roots
 from sojourn.decide.place import Placer
 from sojourn.decide.place.round_robin import place as round_robin
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadWorkload
 from sojourn.history import Run
-from sojourn.knowledge import Episode, Knowledge
+from sojourn.knowledge import Episode, ErrorBudget, Knowledge
 from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.model.network import PERCENTILES
 from sojourn.simulate.nodes import NodeSettings
@@ -49,8 +48,8 @@ class Stage:
     rates: Rates
     """The rate of all roots; arrivals share it in proportion to the topology."""
     objective: Objective
-    every_s: float = 10.0
-    """Time between two observations."""
+    every_s: float = nan
+    """Time between two observations; by default as often as the objective needs."""
     pause_s: float = 0.0
     """Pause of each operator that a plan changes."""
     most: int | None = None
@@ -68,6 +67,8 @@ class Stage:
     """Time to add a node."""
 
     def __post_init__(self) -> None:
+        if isnan(self.every_s):
+            object.__setattr__(self, "every_s", self.objective.every_s)
         if not 0 < self.every_s < float("inf"):
             raise BadWorkload(f"every_s is {self.every_s}; write more than 0")
         if not 0 <= self.pause_s < float("inf"):
@@ -103,10 +104,11 @@ class Stage:
         return max(per_s for _, per_s in self.rates.points)
 
     @property
-    def unmet(self) -> str:
-        """The reason why the target cannot be met at the highest rate; empty if it can."""
-        note = self._aimed(self.highest_per_s).note
-        return f"at {self.highest_per_s:g} per s: {note}" if note else ""
+    def notes(self) -> tuple[str, ...]:
+        """The reasons why the objective may be missed, whatever the policy does."""
+        unmet = self._aimed(self.highest_per_s).note
+        at_most = f"at {self.highest_per_s:g} per s: {unmet}" if unmet else ""
+        return tuple(filter(None, (at_most, self.objective.too_seldom(self.every_s))))
 
     def plan(self, per_s: float) -> Plan:
         """Return the plan with the fewest processors that meet the target at a load."""
@@ -167,6 +169,8 @@ class Rehearsal:
     """The judged slices."""
     slices_s: NDArray[np.float64]
     """The target's statistic in each slice, before any are joined; NaN without roots."""
+    budget: ErrorBudget | None
+    """The error budget of the loop at the end."""
 
 
 def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
@@ -217,6 +221,7 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
             knowledge=known,
             placer=stage.placer,
             bounds=stage.bounds,
+            objective=stage.objective,
         )
         # the first plan does not assign nodes
         for episode in chain(loop.follow_nodes(), loop.run(stage.lasts_s)):
@@ -239,7 +244,13 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
         unfinished=unfinished,
         node_hours=None if node_s is None else node_s / _HOUR_S,
     )
-    return Rehearsal(score=score, episodes=episodes, slices=judged, slices_s=slices_s)
+    return Rehearsal(
+        score=score,
+        episodes=episodes,
+        slices=judged,
+        slices_s=slices_s,
+        budget=loop.knowledge.budget,
+    )
 
 
 def _ending(stage: Stage) -> Workload:

@@ -63,6 +63,13 @@ class Simulation:
         return self.roots_done + int(self._world.tally[kernel.ROOTS])
 
     @property
+    def open_births_s(self) -> NDArray[np.float64]:
+        """Return the births of the roots that are not complete."""
+        roots = self._world.roots
+        births_s: NDArray[np.float64] = roots["birth_s"][roots["open"] > 0]
+        return births_s
+
+    @property
     def visits(self) -> int:
         """Records that were served, at all operators."""
         return int(self._world.tally[kernel.VISITS])

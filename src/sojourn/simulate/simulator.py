@@ -11,6 +11,7 @@ from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.engine import Cost, NodeNeeds, check_plan
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import LEAST_BINS
+from sojourn.measure.births import RootTimes
 from sojourn.measure.counters import OperatorReport, ProcessorReport
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull, RootReport
@@ -63,6 +64,7 @@ class Simulator:
         self._since_s = self._until_s = self._bin_width_s = 0.0
         self._entered = self._done = 0
         self._completions = self._sums = Sketch.empty()
+        self._completed = list[NDArray[np.void]]()
 
     @property
     def now_s(self) -> float:
@@ -110,6 +112,7 @@ class Simulator:
         bins = ceil((until_s - run.now_s) / self._bin_width_s - _ROUNDING)
         run.watch(bin_s=self._bin_width_s, bins=bins)
         self._completions = self._sums = Sketch.empty()
+        self._completed = []
 
     def advance(self, until_s: float) -> None:
         """Simulate until *until_s*, and report each change of nodes at its time."""
@@ -126,6 +129,7 @@ class Simulator:
         for done in run.advance(until_s=until_s):
             self._completions += Sketch.of(done["completion_s"])
             self._sums += Sketch.of(done["sum_s"])
+            self._completed.append(done.copy())
             self._each(done)
 
     def pull(self) -> Pull:
@@ -142,6 +146,7 @@ class Simulator:
                 completed=completed - self._done,
                 completions=self._completions,
                 sums=self._sums,
+                times=self._times(),
             ),
             node_costs=self.node_costs,
         )
@@ -212,6 +217,17 @@ class Simulator:
         if self._run is None:
             raise EngineError("nothing is running; call start() first")
         return self._run
+
+    def _times(self) -> RootTimes:
+        done, births_s = np.concatenate(self._completed), self._running().open_births_s
+        return RootTimes(
+            birth_s=done["birth_s"],
+            completion_s=done["completion_s"],
+            sum_s=done["sum_s"],
+            weight=np.ones(len(done)),
+            open_birth_s=births_s,
+            open_weight=np.ones(len(births_s)),
+        )
 
     def _operator(self, name: str) -> OperatorReport:
         run = self._running()

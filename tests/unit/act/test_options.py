@@ -178,7 +178,7 @@ def test_a_policy_is_told_what_was_given_and_keeps_the_rest():
 def test_what_it_is_told_counts_and_not_what_it_would_choose():
     told, said = read_choice("drs:t_ra_s=30").made(TARGET, None, every_s=1.0, pauses=False)
     assert (told.caution.t_ra_s, told.drain_s) == (30.0, 5.0)
-    assert said == "drs, p95 ≤ 3 s, drain_s=5s"
+    assert said == "drs, p95 ≤ 3 s, t_ra_s=30s"
 
 
 def test_several_are_named_each_with_its_own_options():

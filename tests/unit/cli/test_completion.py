@@ -54,7 +54,10 @@ def listening(tmp_path, name="vld"):
         return policy("drs", target=target, most=most), ""
 
     running = Supervisor(
-        engine, VLD, make, LoopSettings(target=sj.Target("mean", 2.0), most=25)
+        engine,
+        VLD,
+        make,
+        LoopSettings(objective=sj.Objective(target=sj.Target("mean", 2.0)), most=25),
     )
     with (
         NameLock(name, address="apps:app", state=tmp_path, logs=tmp_path / "logs") as claim,

@@ -75,7 +75,7 @@ def listening(tmp_path, name="vld"):
     """Let an application of that name be there for commands."""
     engine = LiveSimulator()
     engine.start(VLD, Plan.here(START))
-    begins = LoopSettings(target=sj.Target("mean", 2.0), most=25)
+    begins = LoopSettings(objective=sj.Objective(target=sj.Target("mean", 2.0)), most=25)
     running, decisions = Supervisor(engine, VLD, make, begins), LatestDecisions()
 
     def told():

@@ -73,3 +73,20 @@ def test_joined_slices_follow_each_other_and_have_enough_roots(born, least):
 def test_an_impossible_objective_is_refused(fields, said):
     with pytest.raises(BadTarget, match=said):
         Objective(target=P95.target, **fields)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "slice_s", "every_s"),
+    [
+        ("p95", 60, 3.0),
+        ("p99", 60, 0.6),
+        ("p50", 60, 10.0),
+        ("mean", 60, 3.0),
+        ("p95", 1e4, 10.0),
+    ],
+)
+def test_looks_are_as_long_as_the_late_part_of_a_slice(statistic, slice_s, every_s):
+    objective = Objective(target=Target(statistic, 3.5), slice_s=slice_s)
+    assert objective.every_s == every_s
+    assert objective.too_seldom(every_s) == ""
+    assert f"write --every {every_s:g}s" in objective.too_seldom(1.01 * every_s)

@@ -46,7 +46,7 @@ def test_a_tree_is_complete_once_all_is_told_in_any_order(order, twice):
     """Reports of several hosts come in any order, and again after a failure."""
     trees = Trees(READERS, ["a"])
     done = [complete for report in (*order, *twice) if (complete := added(trees, report))]
-    assert done == [Completed(completion_s=9.0, sum_s=2.5, weight=1)]
+    assert done == [Completed(birth_s=0.0, completion_s=9.0, sum_s=2.5, weight=1)]
     assert (len(trees), trees.forgotten) == (0, 0)
 
 
@@ -87,7 +87,7 @@ def test_a_birth_in_the_future_is_no_negative_time():
     trees = Trees(READERS, ["a"])
     assert trees.add(
         "a", root="r", identity="r", birth_s=10.0, done_s=9.0, sojourn_s=0.1, weight=7
-    ) == Completed(completion_s=0.0, sum_s=0.1, weight=7)
+    ) == Completed(birth_s=10.0, completion_s=0.0, sum_s=0.1, weight=7)
 
 
 def test_a_record_of_no_known_entry_waits_for_its_root():

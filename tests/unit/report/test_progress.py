@@ -77,7 +77,7 @@ def test_elsewhere_it_is_silent(monkeypatch):
          ["loading the simulator"]),
         ("report.terminal.progress", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
         ("report.terminal.progress", ("rehearse", VLD, *TRACE, "--json"),
-         ["rehearsing vld", "0:00:10 of 0:00:24"]),
+         ["rehearsing vld", "0:00:03 of 0:00:24"]),
     ],
     ids=["plan", "explain", "predict", "simulate", "rehearse", "rehearse as JSON"],
 )  # fmt: skip

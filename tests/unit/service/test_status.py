@@ -94,8 +94,9 @@ def test_what_is_read_is_what_was_told():
     told = sent(status(running, decisions.told(), "/s/history"))
     assert list(told) == [
         "name", "policy", "target", "max_processors", "deciding", "why", "warning", "every_s",
-        "at_s", "allocation", "measured", "operators", "now", "usable", "changes", "decisions",
-        "health", "bill", "history", "inner_topics", "parts", "nodes", "node_costs",
+        "at_s", "allocation", "measured", "objective", "operators", "now", "usable", "changes",
+        "decisions", "health", "bill", "history", "inner_topics", "parts", "nodes",
+        "node_costs",
     ]  # fmt: skip
     assert list(told["health"]) == [
         "restarts", "replayed", "retried", "dead_letters", "nulls", "running", "trees_open",

@@ -42,7 +42,10 @@ def aimed(target_s):
         return policy("drs", target=target, most=most), f"{target}, {most}"
 
     return Supervisor(
-        engine, CHAIN, make, LoopSettings(target=sj.Target("mean", target_s), most=20)
+        engine,
+        CHAIN,
+        make,
+        LoopSettings(objective=sj.Objective(target=sj.Target("mean", target_s)), most=20),
     )
 
 

@@ -29,7 +29,7 @@ def test_enough_processors_keep_the_target():
     assert done.score.kept == 1
     assert done.score.processor_hours == pytest.approx(20 * 600 / 3600)
     assert (done.score.changes, done.score.unfinished) == (0, 0)
-    assert len(done.episodes) == 60
+    assert len(done.episodes) == 200
     assert len(done.slices_s) == 10
 
 
@@ -136,9 +136,18 @@ def test_slices_with_few_roots_are_joined():
     assert all(each.born >= 40 for each in done.slices)
 
 
+@pytest.mark.parametrize("processors", [5, 6, 9])
+def test_the_loop_judges_the_slices_as_the_score_does(processors):
+    done = rehearse(stage((0, 50), (1200, 50)), Static(), start=Plan.here({"a": processors}))
+    judged, kept = done.budget.judged, done.budget.kept
+    assert judged >= done.score.slices - 2  # the last ones end with the load
+    missed = sum(not done_slice for done_slice in map(OBJECTIVE.keeps, done.slices[:judged]))
+    assert kept == pytest.approx(1 - missed / judged)
+
+
 def test_what_cannot_be_staged_is_refused():
     with pytest.raises(BadWorkload, match="but the first look is after"):
-        stage((0, 50), (5, 50))
+        stage((0, 50), (2, 50))
     with pytest.raises(BadWorkload, match="every_s"):
         stage((0, 50), (50, 50), every_s=0)
     with pytest.raises(BadInput, match="hpa"):

@@ -67,7 +67,7 @@ def published(
             t_ra_s=t_ra_s,
             margin=0.0,
             sigmas=0.0,
-            confirm=1,
+            confirm_s=0.0,
             least_gain=0.05,
             disturbed=1.0,
             calm=0.0,

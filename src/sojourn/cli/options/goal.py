@@ -50,22 +50,21 @@ def _read_required_target(*, target: TargetOptions) -> Target:
 
 
 RequiredTargetOptions = Annotated[Target, Group(_read_required_target)]
+SLICE = Option(
+    "--slice",
+    metavar="TIME",
+    help="Length of a time slice, which keeps the target or misses it.",
+)
+KEPT = Option(
+    "--kept", metavar="PERCENT", help="Part of the slices in which the target must be kept."
+)
 
 
 def _read_objective(
     *,
     target: RequiredTargetOptions,
-    slice_: Annotated[
-        str,
-        Option(
-            "--slice",
-            metavar="TIME",
-            help="Length of a time slice, which keeps the target or misses it.",
-        ),
-    ] = "60s",
-    kept: Annotated[
-        str, Option(metavar="PERCENT", help="Part of the slices in which it must be kept.")
-    ] = "99%",
+    slice_: Annotated[str, SLICE] = "60s",
+    kept: Annotated[str, KEPT] = "99%",
 ) -> Objective:
     return Objective(
         target=target, slice_s=read_duration_s(slice_), kept=read_percent(kept, "--kept")

@@ -32,7 +32,12 @@ FasterOption = Annotated[
     float, Option(metavar="FACTOR", help="Play the trace this many times faster.")
 ]
 EveryOption = Annotated[
-    str, Option(metavar="TIME", help="Time between two turns of the loop (T_m).")
+    str | None,
+    Option(
+        metavar="TIME",
+        help="Time between two turns of the loop, T_m (default: as often as the objective "
+        "needs; 3s for p95 in slices of 60s).",
+    ),
 ]
 
 
@@ -40,7 +45,7 @@ def _read_stage(
     *,
     times: TimesOption = 1.0,
     faster: FasterOption = 1.0,
-    every: EveryOption = "10s",
+    every: EveryOption = None,
     pause: Annotated[
         str,
         Option(metavar="TIME", help="How long operators pause when their processors change."),
@@ -74,10 +79,12 @@ def _read_stage(
         )
         settings["node_adding_s"] = read_duration_s(node_delay)
     settings |= {
-        "every_s": read_duration_s(every),
         "pause_s": read_duration_s(pause),
         "placer": read_placement(placement),
     }
+
+    if every is not None:
+        settings["every_s"] = read_duration_s(every)
 
     def stage(topology: Topology, trace: Path, **others: Any) -> "Stage":  # noqa: ANN401 - fields of it
         with loading_simulator():

@@ -117,7 +117,7 @@ def compare_report(stage: "Stage", outcomes: Sequence[Outcome]) -> dict[str, Any
         "processors": stage.most,
         **picked(stage.objective, "slice_s", "kept"),
         **picked(stage, "lasts_s", "every_s", "pause_s"),
-        "note": stage.unmet,
+        "note": "; ".join(stage.notes),
         "front": [each.policy for each in outcomes if not dominating(each, outcomes)],
         "policies": {each.policy: _policy(each, outcomes) for each in outcomes},
     }

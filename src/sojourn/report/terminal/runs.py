@@ -87,7 +87,7 @@ def show_begin(stage: "Stage", run: Run) -> None:
         f"{clock(stage.lasts_s)} of load; starts at {stage.rates.at(0.0):.4g} per s with "
         f"{processors_text(run.plan.allocation)}"
     )
-    if note := stage.unmet:
+    for note in stage.notes:
         say(f"note        {note}")
     say()
 
@@ -150,7 +150,7 @@ def show_comparison(stage: "Stage", outcomes: Sequence[Outcome]) -> None:
             f"starts      {HIGHEST} with what the highest rate needs, others with what the "
             "first rate needs"
         )
-    if note := stage.unmet:
+    for note in stage.notes:
         say(f"note        {note}")
 
 

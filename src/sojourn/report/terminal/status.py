@@ -33,6 +33,7 @@ from sojourn.report.text import (
     duration,
     node_costs_text,
     number,
+    objective_text,
     processors_text,
 )
 from sojourn.service.control import ask_status
@@ -162,6 +163,8 @@ def status_view(status: Status, pid: int) -> RenderableType:
         Text(),
         *nodes_view(status.health.nodes),
     ]
+    if status.objective is not None:
+        lines.append(paragraph(f"kept   {objective_text(status.objective)}"))
     if status.warning:
         lines.append(paragraph(f"note   {status.warning}", "yellow"))
     if status.now:

@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from sojourn.measure.births import RootTimes, Times
 from sojourn.measure.clocks import ProducerClocks
 from sojourn.measure.counters import OperatorReport, ProcessorReport, merged, sooner
 from sojourn.measure.report import Pull, RootReport
@@ -26,6 +29,8 @@ from sojourn.spark.wire.headers import position_of
 # An upper bound for the time from topic to host; end offsets and hosts are not read at the
 # same moment, so some records always seem to be between them.
 _ON_ITS_WAY_S = 0.2
+# The births of more roots in a queue are not told apart.
+_MOST_BIRTHS = 1000
 # After a start, modules are imported and Java compiles, on the cores that records need.
 _WARMS_S = 10.0
 
@@ -66,7 +71,7 @@ class Pulls:
         for part in self.layout.parts.values():
             self.passed |= {name: self._passed(name) for name in part.before}
 
-    def taken(
+    def taken(  # noqa: PLR0913 - by name
         self,
         tallies: Mapping[str, Sequence[PartTally]],
         ends: Mapping[str, Mapping[int, int]],
@@ -75,12 +80,13 @@ class Pulls:
         running: Mapping[str, int],
         clock_s: tuple[float, float],
         until_s: float,
+        wall_s: float,
     ) -> Pull:
         """Return the report of the interval up to *until_s*, by the monotonic clock.
 
-        *clock_s* is the interval that the loop asked for, by the engine's clock. *ends* are
-        the current end offsets. The interval counts as warm-up if most of it lies within the
-        first seconds after the start.
+        *clock_s* is the interval that the loop asked for, by the engine's clock; *wall_s* is
+        its end by the wall clock, of births. *ends* are the current end offsets. The interval
+        counts as warm-up if most of it lies within the first seconds after the start.
         """
         bins = max(1, round((until_s - self.since_s) / BIN_S))
         bin_s = (clock_s[1] - clock_s[0]) / bins
@@ -114,11 +120,14 @@ class Pulls:
         # transfer times are dropped if they may contain waits behind other records
         if any(_waited(each, before, self.untaken) for each in operators):
             operators = tuple(replace(o, transfers=0, transfer_s=0.0) for o in operators)
+        roots = self._roots(done, until_s)
+        per_s = roots.entered / (clock_s[1] - clock_s[0])
+        times = self._times(done, operators, per_s, clock_s[1], wall_s - clock_s[1])
         pull = Pull(
             since_s=clock_s[0],
             at_s=clock_s[1],
             operators=operators,
-            roots=self._roots(done, until_s),
+            roots=replace(roots, times=times),
             cores=self.cpu_usage.cores,
             busy_cores=self.cpu_usage.busy_cores(until_s),
             warming=sum(clock_s) / 2 < _WARMS_S,
@@ -338,6 +347,36 @@ class Pulls:
         source = self.sources.get(reads[0]) if len(reads) == 1 else None
         return 0.0 if source is None else max(0.0, self.clocks.behind_s(source))
 
+    def _times(
+        self,
+        done: Sequence[Completed],
+        operators: Iterable[OperatorReport],
+        per_s: float,
+        at_s: float,
+        ahead_s: float,
+    ) -> RootTimes:
+        """Return the births of roots at *at_s*; the wall clock is *ahead_s* of this clock.
+
+        A root is not traced before it has been processed once, so those that wait where roots
+        enter are added.
+        """
+        traced = self.trees.open_births()
+        entries = self.layout.entries()
+        waiting = sum(o.backlog for o in operators if o.name in entries)
+        births_s, weights = _waiting_births_s(waiting, per_s, at_s)
+        return RootTimes(
+            birth_s=np.array([root.birth_s - ahead_s for root in done]),
+            completion_s=np.array([root.completion_s for root in done]),
+            sum_s=np.array([root.sum_s for root in done]),
+            weight=np.array([float(root.weight) for root in done]),
+            open_birth_s=np.concatenate(
+                (np.array([birth_s - ahead_s for birth_s, _ in traced]), births_s)
+            ),
+            open_weight=np.concatenate(
+                (np.array([float(weight) for _, weight in traced]), weights)
+            ),
+        )
+
     def _roots(self, done: Sequence[Completed], until_s: float) -> RootReport:
         streams = {
             arrival: sum(self._arrivals([self.layout.app.topic(source)], until_s, 1))
@@ -350,6 +389,19 @@ class Pulls:
             sums=Sketch.of([root.sum_s for root in done]),
             streams=streams,
         )
+
+
+def _waiting_births_s(number: int, per_s: float, at_s: float) -> tuple[Times, Times]:
+    """Return births of the last *number* roots to arrive, and the roots that each stands for.
+
+    They arrived at the current rate; without any, they have waited since the start.
+    """
+    points = min(number, _MOST_BIRTHS)
+    if points == 0:
+        return np.empty(0), np.empty(0)
+    oldest_s = number / per_s if per_s > 0 else at_s
+    ages_s = oldest_s * (np.arange(points) + 0.5) / points
+    return np.maximum(at_s - ages_s, 0.0), np.full(points, number / points)
 
 
 def _waited(

@@ -134,6 +134,7 @@ class SparkEngine:
             running=running,
             clock_s=(self._looked_s, until_s),
             until_s=time.monotonic(),
+            wall_s=time.time(),
         )
         self._check_disk(run, until_s)
         # records wait unread: perhaps nodes do not reach Kafka

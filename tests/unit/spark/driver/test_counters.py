@@ -110,6 +110,7 @@ def taken(made, tallies, clock_s=(0.0, 2.0)):
         running={"split": 2},
         clock_s=clock_s,
         until_s=2.0,
+        wall_s=1002.0,
     )
 
 
@@ -161,6 +162,7 @@ def test_inside_a_part_hosts_count_arrivals_and_what_waits_before_it_counts_for_
         running=both,
         clock_s=(0, 2),
         until_s=2.0,
+        wall_s=1002.0,
     )
     first, second = pull.operators
     assert (sum(first.arrivals), second.arrivals) == (30, (0, 0, 5, 0, 0, 0, 0, 0, 0, 6))
@@ -190,6 +192,7 @@ def test_a_projection_of_a_part_has_done_what_its_part_has_taken_or_written():
         running=each,
         clock_s=(0, 2),
         until_s=2.0,
+        wall_s=1002.0,
     )
     before, split, behind = pull.operators
     assert [sum(o.arrivals) for o in pull.operators] == [30, 30, 20]
@@ -209,6 +212,23 @@ def test_a_tree_ends_at_sparks_own_operators():
     assert pull.roots.completed == 3
     assert pull.roots.completions.mean_s == pytest.approx(1.0, rel=0.01)
     assert pull.roots.sums.mean_s == pytest.approx(0.9, rel=0.01)
+
+
+def test_births_are_on_the_clock_of_the_engine_and_waiting_roots_are_among_them():
+    times = taken(pulls(), {"split": [tally()]}).roots.times
+    assert times.birth_s.tolist() == [pytest.approx(0.5 - 1000)]
+    assert (times.completion_s.tolist(), times.weight.tolist()) == ([1.0], [3.0])
+    # 8 of the 15 that arrive in a second wait, and the oldest has for half of one
+    assert times.open_weight.tolist() == [1.0] * 8
+    assert times.open_birth_s[-1] == pytest.approx(2 - 7.5 / 15)
+    assert times.open_birth_s[0] == pytest.approx(2 - 0.5 / 15)
+
+
+def test_births_of_many_waiting_roots_are_told_together():
+    many = tally(state=OperatorState(wanted=2, running=2, waiting=29_995))
+    times = taken(pulls(), {"split": [many]}).roots.times
+    assert (len(times.open_weight), times.open_weight.sum()) == (1000, 30_000)
+    assert times.open_birth_s.min() == 0.0
 
 
 def test_reports_that_were_late_are_added_up():

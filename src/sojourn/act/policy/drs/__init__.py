@@ -27,9 +27,9 @@ from sojourn.errors import BadTarget
 from sojourn.knowledge import Knowledge, Wish
 from sojourn.measure.smooth import Smoother, steady
 
-# If changes pause nothing there is no reason for a long T_ra: T_ra and the time to clear a
-# backlog are then this many observations.
-_SOON = 5
+# If changes pause nothing there is no reason to wait for long: T_ra and the time to clear a
+# backlog are then this many observations, and fewer processors need less confirmation.
+_SOON, _CONFIRM_S = 5, 30.0
 
 
 def policy(context: PolicyContext, /) -> "Drs":
@@ -38,7 +38,8 @@ def policy(context: PolicyContext, /) -> "Drs":
     if context.pauses or context.every_s is None:
         return drs
     soon_s = _SOON * context.every_s
-    return replace(drs, caution=replace(drs.caution, t_ra_s=soon_s), drain_s=soon_s)
+    caution = replace(drs.caution, t_ra_s=soon_s, confirm_s=_CONFIRM_S)
+    return replace(drs, caution=caution, drain_s=soon_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,6 @@ from sojourn.topology.traffic import rates
 _NOW_AND_THEN = 7.0
 # Maximum utilisation of cores: waits grow without bound as it approaches 1.
 _MOST_OF_CORES = 0.95
-# A trend compares the last two observations.
-_LATELY = 2
 
 
 def behind(
@@ -39,8 +37,8 @@ def falling_behind(
     allocation: Mapping[str, int],
     model: str,
 ) -> bool:
-    """Return whether an operator has a backlog that grows."""
-    usable = [o for o in history if o.usable][-_LATELY:]
+    """Return whether an operator has a backlog that grew during *history*."""
+    usable = [o for o in history if o.usable]
     waiting = behind(topology, usable[-1], allocation, model)
     return any(
         o.backlog > usable[0].operators[name].backlog

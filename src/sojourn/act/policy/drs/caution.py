@@ -15,6 +15,10 @@ from sojourn.topology import Topology
 # Multiples of the tolerance for chance. The observation that caused a change was probably high
 # by chance, so it gets more; later ones get a little more because there are many of them.
 _SELECTED, _LOOKED_AT = 2.0, 1.3
+# The load of a moment is counted over this many seconds, or roots if there are more.
+_COUNTED_S, _COUNTED = 10.0, 130
+# The part of the looks that must agree; others may have failed.
+_CONFIRMED = 0.8
 _DAY_S = 86_400
 _TIME = re.compile(r"(\d{1,2}):(\d{2})")
 
@@ -89,7 +93,9 @@ class Caution:
     t_ra_s: Annotated[float, "minimum time between changes that are not urgent (T_ra)"] = 30.0
     margin: Annotated[float, "extra load to plan for when scaling up, as a fraction"] = 0.15
     sigmas: Annotated[float, "standard errors added to the load when scaling down"] = 3.0
-    confirm: Annotated[int, "consecutive observations required before scaling down"] = 6
+    confirm_s: Annotated[float, "time for which fewer must be enough before scaling down"] = (
+        60.0
+    )
     least_gain: Annotated[float, "fraction of the mean latency that a move must gain"] = 0.05
     disturbed: Annotated[float, "maximum fraction of time spent in pauses"] = 0.05
     price: Annotated[float, "seconds of all processors to save per second of pause"] = 10.0
@@ -99,7 +105,7 @@ class Caution:
     quiet: Annotated[tuple[QuietHours, ...], "times of day without changes"] = ()
 
     def __post_init__(self) -> None:
-        for name in ("t_ra_s", "margin", "sigmas", "least_gain", "price", "calm"):
+        for name in ("t_ra_s", "margin", "sigmas", "confirm_s", "least_gain", "price", "calm"):
             value = getattr(self, name)
             if not 0 <= value <= (inf if name == "t_ra_s" else 1e6):
                 raise BadInput(f"caution: {name} is {value}; write 0 or more")
@@ -107,8 +113,6 @@ class Caution:
             raise BadInput(
                 f"caution: disturbed is {self.disturbed}; it must be between 0 and 1"
             )
-        if self.confirm < 1:
-            raise BadInput(f"caution: confirm is {self.confirm}; write 1 or more")
 
     def given_for(self, uncertainty: float) -> float:
         """Return the growth of the load, as a fraction, for which processors are added."""
@@ -119,9 +123,24 @@ class Caution:
         return min(1.0, max(self.margin, self.sigmas * uncertainty))
 
     def busiest(self, knowledge: Knowledge, topology: Topology) -> float:
-        """Return the highest recent load, as a multiple of the load of *topology*."""
-        lately = [o.arrivals_per_s for o in knowledge.observations if o.usable][-self.confirm :]
-        return max(lately, default=0.0) / topology.arrivals_per_s
+        """Return the highest recent load, as a multiple of the load of *topology*.
+
+        It is that of some seconds, because the highest of many short counts is chance.
+        """
+        since_s = knowledge.at_s - self.confirm_s
+        highest, roots, lasted_s = 0.0, 0.0, 0.0
+        for seen in reversed(knowledge.observations):
+            if seen.at_s <= since_s:
+                break
+            if seen.usable:
+                roots += seen.arrivals_per_s * seen.lasted_s
+                lasted_s += seen.lasted_s
+            if lasted_s >= _COUNTED_S or roots >= _COUNTED:
+                highest = max(highest, roots / lasted_s)
+                roots = lasted_s = 0.0
+        if highest == 0 and lasted_s > 0:  # it has just started
+            highest = roots / lasted_s
+        return highest / topology.arrivals_per_s
 
     def quiet_now(self, knowledge: Knowledge) -> str:
         """Return the current quiet hours; empty outside them."""
@@ -165,13 +184,16 @@ class Caution:
 
         Those before the last change do not count, because it was based on them.
         """
-        before = [
-            episode.decision.wish.wanted
-            for episode in knowledge.episodes[len(knowledge.episodes) - self.confirm + 1 :]
-            if episode.decision.wish.wanted is not None
-            and episode.decision.at_s > knowledge.changed_at_s
-        ]
-        if len(before) + 1 < self.confirm:
+        every_s = knowledge.observations[-1].lasted_s
+        # half an interval of tolerance, because clocks are not exact
+        since_s = max(knowledge.at_s - self.confirm_s + every_s / 2, knowledge.changed_at_s)
+        before = list[Mapping[str, int]]()
+        for episode in reversed(knowledge.episodes):
+            if episode.decision.at_s <= since_s:
+                break
+            if episode.decision.wish.wanted is not None:
+                before.append(episode.decision.wish.wanted)
+        if (len(before) + 1) * every_s < _CONFIRMED * self.confirm_s:
             return None
         return {name: max([k, *(w[name] for w in before)]) for name, k in wanted.items()}
 
@@ -219,7 +241,7 @@ class Caution:
         """
         later = [
             decision
-            for decision in (episode.decision for episode in knowledge.episodes)
+            for decision in (episode.decision for episode in knowledge.remembered)
             if decision.at_s >= since.at_s and name in decision.wish.offered
         ]
         return all(
@@ -237,7 +259,7 @@ def _changes_back(
 ) -> Iterator[tuple[Decision, int, int]]:
     """Yield changes of an operator in the opposite direction: decision, before, after."""
     step = k - knowledge.allocation[name]
-    for episode in knowledge.episodes:
+    for episode in knowledge.remembered:
         if episode.cost is not None and name in episode.cost.changed:
             before, after = episode.cost.changed[name]
             if step * (after - before) < 0:

@@ -65,6 +65,7 @@ def decision(now: Situation, required: Requirement, choice: Choice, quiet: str) 
         expected=_expected(now, then),
         offered=now.offered,
         noise=now.offered_noise,
+        limited="" if required.error is None else "the goal was not possible",
     )
     return within_cores(wish, now.knowledge, now.topology, required.error)
 
@@ -108,7 +109,8 @@ def within_cores(
     if not (isinstance(error, TooFewCores) and str(error) in reason):  # which has this advice
         reason = f"{reason}; only more cores or less load will help"
     # the prediction was for another allocation
-    return replace(wish, allocation=kept, reason=reason, expected=None)
+    limited = "cores were busy"
+    return replace(wish, allocation=kept, reason=reason, expected=None, limited=limited)
 
 
 def _runs(operator: Operator, before: int, after: int) -> int:

@@ -10,7 +10,7 @@ from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
 from sojourn.knowledge import Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, measured
-from sojourn.measure.smooth import Window, timed_longer
+from sojourn.measure.smooth import Window, lasting, timed_longer
 from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad
@@ -21,12 +21,13 @@ _TREND = 3.0
 _LEAST_COUNTS = 6
 # Weights of a new value in the level of the forecast, and of a new slope in its trend.
 _LEVEL, _SLOPE = 0.5, 0.2
-# Current arrivals are the average of this many observations.
-_LATELY = 2
+# Current arrivals and the growth of queues are those of this time, and at least of as many
+# observations.
+_LATELY_S, _LATELY = 10.0, 2
 # Operators with less than this part of the work do not count for the uncertainty.
 _MATTERS = 0.1
-# A processor that is missing in this many consecutive observations will not start.
-_LOOKS = 3
+# A processor that has been missing for this time will not start.
+_STARTS_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,14 @@ class Situation:
         return dict(self.knowledge.allocation)
 
     @property
+    def level(self) -> float | None:
+        """The level of the error budget; None if the goal is not that of an objective."""
+        budget = self.knowledge.budget
+        if budget is None or budget.objective.target != self.goal.target:
+            return None
+        return budget.level
+
+    @property
     def measured_s(self) -> float:
         """The measured statistic; NaN if no root completed."""
         return measured_s(self.seen, self.goal.statistic)
@@ -121,9 +130,16 @@ class Situation:
         """Return the loads of operators while the processors of *allocation* share cores."""
         return slowed(self.topology, allocation).loads
 
-    def expected_text(self, times: float = 1.0) -> str:
-        """Return the prediction as text, with waits multiplied by *times*."""
-        seconds = inf if self.expected is None else self.expected.seconds
+    @property
+    def planned(self) -> Outlook | None:
+        """Prediction for the current processors at the level of the error budget, if known."""
+        if self.level is None:
+            return self.expected
+        return self.predicted(self.current, self.topology.scaled(1 + self.level))
+
+    def text(self, outlook: Outlook | None, times: float = 1.0) -> str:
+        """Return a prediction as text, with waits multiplied by *times*."""
+        seconds = inf if outlook is None else outlook.seconds
         if times > 1 and self.floor_s < seconds < inf:
             seconds = self.floor_s + times * (seconds - self.floor_s)
         if seconds == inf:
@@ -149,9 +165,11 @@ def situation(
     topology = steady = measured(knowledge.topology, seen)
     shared = slowed(steady, running)
     offered = {name: load.erlangs for name, load in shared.loads.items()}
-    if falling_behind(shared, history, running, goal.model):
+    usable = [o for o in history if o.usable]
+    number = max(_LATELY, lasting(usable, _LATELY_S))
+    if falling_behind(shared, usable[-number:], running, goal.model):
         # queues grow, so more must arrive now than on average
-        lately = timed_longer(Window(_LATELY)(history), history)
+        lately = timed_longer(Window(number)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
         topology = measured(knowledge.topology, arriving)
     if forecast:
@@ -242,12 +260,13 @@ def holt(history: Sequence[tuple[float, float]], at_s: float) -> float:
 
 def _startable(knowledge: Knowledge) -> Startable:
     """Return the operators that lacked processors in all of the last observations."""
-    lately = [o for o in knowledge.observations if o.usable][-_LOOKS:]
+    usable = [o for o in knowledge.observations if o.usable]
+    lately = usable[-lasting(usable, _STARTS_S) :]
+    enough = bool(usable) and sum(o.lasted_s for o in lately) > _STARTS_S - usable[-1].lasted_s
     short = {
         name: max(1, *(o.operators[name].running for o in lately))
         for name in knowledge.topology.operator
-        if len(lately) == _LOOKS
-        and all(o.operators[name].running < o.operators[name].wanted for o in lately)
+        if enough and all(o.operators[name].running < o.operators[name].wanted for o in lately)
     }
     last = lately[-1].operators if lately else {}
     return Startable(

@@ -83,7 +83,7 @@ def underestimated(
     """
     outcomes = [
         (expected.seconds, after)
-        for expected, after in knowledge.outcomes()[-_OUTCOMES:]
+        for expected, after in knowledge.outcomes(_OUTCOMES)
         if expected.statistic == target.statistic and _as_planned(expected, after)
     ]
     if target.seconds <= floor or not outcomes:
@@ -126,6 +126,14 @@ class Requirement:
         return then is not None and then.seconds <= self.target.seconds
 
 
+def _planned_load(now: Situation, caution: Caution, *, short: bool) -> float:
+    """Return the load to plan for, as a multiple of the load."""
+    if now.level is not None:
+        return (1 + now.level) * (1.0 if short else 1 + caution.sigmas * now.uncertainty)
+    band = caution.given_for if short else caution.kept_for
+    return max(1 + band(now.uncertainty), caution.busiest(now.knowledge, now.topology))
+
+
 def requirement(
     now: Situation, corrected: Correction, caution: Caution, *, short: bool
 ) -> Requirement:
@@ -134,13 +142,17 @@ def requirement(
     When *short*, processors are added for a small margin; otherwise they are kept for any load
     that is likely.
     """
-    band = caution.given_for if short else caution.kept_for
-    more = max(1 + band(now.uncertainty), caution.busiest(now.knowledge, now.topology))
+    more = _planned_load(now, caution, short=short)
     carried = max(1.0, _MOST_OF_CORES * cores_headroom(now.topology))
     topology = now.topology.scaled(min(more, carried))
     goal = replace(now.goal, target=corrected.target)
     asked, lowest_s = now.goal.target, corrected.lowest_s
-    found = aim(topology, goal, now.needs, asked=asked, lowest_s=lowest_s)
+    needs = dict(now.needs)
+    for name, load in now.topology.loads.items() if more < 1 else ():
+        needs[name] = max(
+            needs.get(name, 1), load.min_processors
+        )  # which carry the load itself
+    found = aim(topology, goal, needs, asked=asked, lowest_s=lowest_s)
     # the note would blame `max_processors`, but `Startable.bound` has set it, not the user
     ours = now.startable.running and (
         isinstance(found.error, BoundTooLow)

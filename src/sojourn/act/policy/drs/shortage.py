@@ -58,11 +58,23 @@ def _expected(
     target = now.goal.target
     if target is None or corrected.target is None:
         return ""
-    if now.expected is not None and now.expected.seconds <= corrected.target.seconds:
+    planned = now.planned
+    if planned is not None and planned.seconds <= corrected.target.seconds:
         return ""
     times = corrected.times
     learned = f" (waits are {times:.2g} times those of the model)" if times > 1 else ""
-    return f"{now.expected_text(times)}, above the target of {target.seconds:g} s{learned}"
+    margin = "" if now.level is None else f" at {_load(now.level)}"
+    said = f"{now.text(planned, times)}{margin}"
+    return f"{said}, above the target of {target.seconds:g} s{learned}"
+
+
+def _load(level: float) -> str:
+    """Return the load that a level of the error budget plans for.
+
+    >>> _load(0.15), _load(-0.05)
+    ('15% more load', '5% less load')
+    """
+    return f"{abs(level):.0%} {'less' if level < 0 else 'more'} load"
 
 
 def _measured(now: Situation) -> str:

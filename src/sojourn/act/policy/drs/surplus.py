@@ -108,7 +108,7 @@ def _against(
 def _well(now: Situation) -> str:
     target = now.goal.target
     if target is None:
-        return f"{now.expected_text()}, the best for this number of processors"
+        return f"{now.text(now.expected)}, the best for this number of processors"
     near = now.expected is None or now.expected.seconds > target.seconds
     within = "as close as possible to" if near else "within"
-    return f"{now.expected_text()}, {within} the target of {target.seconds:g} s"
+    return f"{now.text(now.expected)}, {within} the target of {target.seconds:g} s"

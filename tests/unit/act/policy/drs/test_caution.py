@@ -10,7 +10,7 @@ from sojourn.errors import BadInput
         {"t_ra_s": -1},
         {"t_ra_s": float("nan")},
         {"margin": -0.1},
-        {"confirm": 0},
+        {"confirm_s": -1},
         {"disturbed": 0},
         {"disturbed": 1.5},
         {"least_gain": float("inf")},

@@ -55,8 +55,8 @@ def planned(per_s, *, margin=0.15, target=TARGET):
     return dict(minimise(BUSY.scaled((1 + margin) * per_s / 100), target).allocation)
 
 
-def running(policy=None, allocation=None, **fields):
-    return Turns(policy or drs(), BUSY, allocation or planned(100), every_s=EVERY_S, **fields)
+def running(policy=None, allocation=None, *, every_s=EVERY_S, **fields):
+    return Turns(policy or drs(), BUSY, allocation or planned(100), every_s=every_s, **fields)
 
 
 def test_the_right_number_stays_and_it_is_said_why():
@@ -178,11 +178,20 @@ def test_hold_on_bad_metrics():
     assert decision.wish.wanted is None
 
 
-def test_what_was_unusable_confirms_nothing():
+@pytest.mark.parametrize(("lost", "last"), [(1, "down"), (2, "hold")])
+def test_one_lost_observation_of_six_still_confirms(lost, last):
     app = running(allocation=planned(200))
-    app.turns(3, 100)
-    app.unusable("no answer")
-    assert [d.kind for d in app.turns(2, 100)] == ["hold"] * 2
+    app.turns(4 - lost, 100)
+    for _ in range(lost):
+        app.unusable("no answer")
+    assert [d.kind for d in app.turns(2, 100)] == ["hold", last]
+
+
+def test_looks_a_second_apart_confirm_after_a_minute():
+    app = running(allocation=planned(200), every_s=1)
+    assert {d.kind for d in app.turns(59, 100)} == {"hold"}
+    app.turn(100)
+    assert app.knowledge.allocation != planned(200)
 
 
 def test_quiet_hours_change_nothing_but_say_what_would_be():
@@ -366,7 +375,7 @@ def published(**fields):
             "t_ra_s": 30.0,
             "margin": 0.0,
             "sigmas": 0.0,
-            "confirm": 1,
+            "confirm_s": 0.0,
             "calm": 0.0,
             "disturbed": 1.0,
         },

@@ -70,10 +70,10 @@ def test_a_forecast_looks_ahead_only_where_there_is_a_trend():
 def test_what_is_expected_is_said_in_words():
     load = now(looks(4))
     wait_s = load.expected.seconds - load.floor_s
-    assert load.expected_text() == f"predicted mean is {load.expected.seconds:.3g} s"
-    assert f"{load.floor_s + 3 * wait_s:.3g} s" in load.expected_text(3.0)
+    assert load.text(load.expected) == f"predicted mean is {load.expected.seconds:.3g} s"
+    assert f"{load.floor_s + 3 * wait_s:.3g} s" in load.text(load.expected, 3.0)
     assert now(looks(9)).expected is None
-    assert now(looks(9)).expected_text() == "predicted mean is unbounded"
+    assert load.text(None) == "predicted mean is unbounded"
 
 
 def test_the_floor_is_worked_out_for_a_target_and_who_learns():

@@ -1,0 +1,227 @@
+"""The error budget of an objective: slices judged, and the level of load to plan for.
+
+If a slice missed the target, the level rises by a step times `kept`; if it kept the target, the
+level falls by the step times 1 - `kept` (adaptive conformal inference, Gibbs and Candès 2021).
+It settles where slices are missed as often as the objective permits: above 0 if the load is
+hard to predict, below 0 if less than the model asks for is enough. So it is the budget itself:
+the level at the start, plus the step times the slices missed beyond those permitted.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil, floor
+
+from sojourn.decide.objective import Objective, Slice
+from sojourn.measure.births import Births
+
+# The step of the level, and the level at the start.
+_STEP, _START = 0.1, 0.15
+# The level is never so low that the load itself could not be carried.
+_LOWEST = -0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSlice:
+    """A slice that cannot be judged yet."""
+
+    first: int
+    """The number of the slice, or of the first of those that were joined."""
+    last: int
+    completed: int = 0
+    in_time: int = 0
+    sum_s: float = 0.0
+    open: int = 0
+    open_s: float = 0.0
+    causes: tuple[str, ...] = ()
+    """Events that a margin does not prevent."""
+
+    @property
+    def born(self) -> int:
+        return self.completed + self.open
+
+    def with_births(self, births: Births) -> "OpenSlice":
+        return replace(
+            self,
+            completed=self.completed + births.completed,
+            in_time=self.in_time + births.in_time,
+            sum_s=self.sum_s + births.sum_s,
+            open=self.open + births.open,
+            open_s=self.open_s + births.open_s,
+        )
+
+    def with_cause(self, cause: str) -> "OpenSlice":
+        return self if cause in self.causes else replace(self, causes=(*self.causes, cause))
+
+    def __add__(self, later: "OpenSlice") -> "OpenSlice":
+        return OpenSlice(
+            first=self.first,
+            last=later.last,
+            completed=self.completed + later.completed,
+            in_time=self.in_time + later.in_time,
+            sum_s=self.sum_s + later.sum_s,
+            open=self.open + later.open,
+            open_s=self.open_s + later.open_s,
+            causes=tuple(dict.fromkeys((*self.causes, *later.causes))),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSlice:
+    """A slice, and whether it kept the target."""
+
+    slice: Slice
+    kept: bool
+    cause: str = ""
+    """The cause of a miss that a margin would not have prevented; empty if there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorBudget:
+    """Slices judged against an objective, and the level that follows from them.
+
+    >>> from sojourn.decide.target import Target
+    >>> budget = ErrorBudget(objective=Objective(target=Target("p95", 1.0)))
+    >>> late = Births(slice=0, completed=100, in_time=94)
+    >>> budget = budget.saw(50, 61, [late], least_roots=lambda: 20)
+    >>> budget.judged, budget.missed, round(budget.level, 3)
+    (1, 1, 0.249)
+    """
+
+    objective: Objective
+    level: float = _START
+    """The part of the load that is planned for in addition."""
+    since: int = 0
+    """The number of the first slice that is not judged yet."""
+    waiting: tuple[OpenSlice, ...] = ()
+    """The slices that are not judged yet, oldest first."""
+    judged: int = 0
+    missed: int = 0
+    """Slices that missed the target, for whatever cause."""
+    causes: Mapping[str, int] = field(default_factory=dict)
+    """Misses that a margin would not have prevented, by cause."""
+    latest: tuple[JudgedSlice, ...] = ()
+    """The slices that were judged at the last look."""
+
+    @property
+    def kept(self) -> float | None:
+        """The part of the judged slices that kept the target; None before the first."""
+        return None if self.judged == 0 else 1 - self.missed / self.judged
+
+    def saw(
+        self,
+        since_s: float,
+        at_s: float,
+        births: Iterable[Births],
+        *,
+        least_roots: Callable[[], int],
+        cause: str = "",
+    ) -> "ErrorBudget":
+        """Return the budget after an interval, with the slices judged that can be.
+
+        *births* are the roots that completed in the interval, and those open at its end.
+        *least_roots* returns the fewest roots with which a slice is judged by itself. A *cause*
+        is one of misses that a margin does not prevent, in this interval.
+        """
+        waiting = {each.first: replace(each, open=0, open_s=0.0) for each in self.waiting}
+        numbers = {
+            n: each.first for each in self.waiting for n in range(each.first, each.last + 1)
+        }
+
+        def of(number: int) -> OpenSlice:
+            first = numbers.setdefault(number, number)
+            return waiting.setdefault(first, OpenSlice(first=first, last=number))
+
+        for each in births:
+            if each.slice >= self.since:
+                found = of(each.slice)
+                waiting[found.first] = found.with_births(each)
+        budget = replace(self, waiting=tuple(waiting[n] for n in sorted(waiting)), latest=())
+        if cause:
+            budget = budget.excused(since_s, at_s, cause)
+        return _judged(budget, at_s, least_roots)
+
+    def excused(self, since_s: float, until_s: float, cause: str) -> "ErrorBudget":
+        """Return the budget with a *cause* of misses from *since_s* until *until_s*."""
+        slice_s, target_s = self.objective.slice_s, self.objective.target.seconds
+        # roots that were under way are late as well, and those that had to wait for them
+        first = max(self.since, floor((since_s - target_s) / slice_s))
+        last = ceil((until_s + target_s) / slice_s) - 1
+        waiting = list(self.waiting)
+        there = {n for each in waiting for n in range(each.first, each.last + 1)}
+        waiting += [
+            OpenSlice(first=n, last=n) for n in range(first, last + 1) if n not in there
+        ]
+        waiting.sort(key=lambda each: each.first)
+        return replace(
+            self,
+            waiting=tuple(
+                each.with_cause(cause) if first <= each.last and each.first <= last else each
+                for each in waiting
+            ),
+        )
+
+
+def _judged(budget: ErrorBudget, at_s: float, least_roots: Callable[[], int]) -> ErrorBudget:
+    """Return *budget* with the slices judged whose roots had the time of the target."""
+    objective, left = budget.objective, list(budget.waiting)
+
+    def ended(number: int) -> bool:
+        if number >= len(left):
+            return False
+        return (left[number].last + 1) * objective.slice_s + objective.target.seconds <= at_s
+
+    if not ended(0):
+        return budget
+    least = max(1, least_roots())
+    while ended(0):
+        if left[0].born == 0:
+            del left[0]
+            continue
+        if left[0].born < least:
+            if not ended(1):  # it is joined with the next slice once that has ended
+                break
+            left[:2] = [left[0] + left[1]]
+            continue
+        kept = _verdict(objective, left[0])
+        if kept is None:
+            break
+        budget = _counted(budget, left.pop(0), kept=kept)
+    return replace(budget, waiting=tuple(left))
+
+
+def _verdict(objective: Objective, found: OpenSlice) -> bool | None:
+    """Return whether a slice kept the target; None if open roots may still decide it."""
+    born = Slice(0.0, 0.0, found.born, found.in_time, found.sum_s + found.open_s)
+    kept = objective.keeps(born)
+    if objective.target.statistic == "mean" and found.open and kept:
+        return None
+    return kept
+
+
+def _counted(budget: ErrorBudget, found: OpenSlice, *, kept: bool) -> ErrorBudget:
+    slice_s, part = budget.objective.slice_s, budget.objective.kept
+    cause = "" if kept else ", ".join(found.causes)
+    judged = JudgedSlice(
+        slice=Slice(
+            found.first * slice_s,
+            (found.last + 1) * slice_s,
+            found.born,
+            found.in_time,
+            found.sum_s + found.open_s,
+        ),
+        kept=kept,
+        cause=cause,
+    )
+    step = 0.0 if cause else _STEP * (-(1 - part) if kept else part)
+    causes = dict(budget.causes)
+    if cause:
+        causes[cause] = causes.get(cause, 0) + 1
+    return replace(
+        budget,
+        level=max(_LOWEST, budget.level + step),
+        since=found.last + 1,
+        judged=budget.judged + 1,
+        missed=budget.missed + (not kept),
+        causes=causes,
+        latest=(*budget.latest, judged),
+    )
