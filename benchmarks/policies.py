@@ -67,7 +67,8 @@ def built(trial, rates):
     numbers = [float(part) for part in trial.setting.split()] if trial.policy != "drs" else []
     first = rates.at(0.0)
     if trial.policy == "drs":
-        return policy("drs", target=TARGET), first
+        every_s = OBJECTIVE.every_s
+        return policy("drs", target=TARGET, every_s=every_s, pauses=False), first
     if trial.policy == "threshold":
         return Threshold(utilisation=numbers[0], down_s=numbers[1]), first
     if trial.policy == "ds2":
@@ -146,7 +147,7 @@ def report(load, found):
             f"{changes.value:8.1f} {worst.value:9.1f}" + "  dominates drs" * dominates
         )
     return [
-        s for s, f in found.items() if f[0].value < drs[0].value and f[1].value < drs[1].value
+        s for s, f in found.items() if f[0].value > drs[0].value and f[1].value < drs[1].value
     ]
 
 

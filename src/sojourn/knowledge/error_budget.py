@@ -9,15 +9,15 @@ the level at the start, plus the step times the slices missed beyond those permi
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import ceil, floor
+from math import ceil, floor, isfinite
 
 from sojourn.decide.objective import Objective, Slice
 from sojourn.measure.births import Births
 
 # The step of the level, and the level at the start.
 _STEP, _START = 0.1, 0.15
-# The level is never so low that the load itself could not be carried.
-_LOWEST = -0.5
+# Whatever happened, plans are for half of the load or more, and for ten times as much or less.
+_LOWEST, _HIGHEST = -0.5, 9.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +106,10 @@ class ErrorBudget:
     def kept(self) -> float | None:
         """The part of the judged slices that kept the target; None before the first."""
         return None if self.judged == 0 else 1 - self.missed / self.judged
+
+    def clamped(self, level: float) -> float:
+        """Return *level*, or the closest one that may be."""
+        return min(max(level, _LOWEST), _HIGHEST) if isfinite(level) else self.level
 
     def saw(
         self,
@@ -218,7 +222,7 @@ def _counted(budget: ErrorBudget, found: OpenSlice, *, kept: bool) -> ErrorBudge
         causes[cause] = causes.get(cause, 0) + 1
     return replace(
         budget,
-        level=max(_LOWEST, budget.level + step),
+        level=budget.clamped(budget.level + step),
         since=found.last + 1,
         judged=budget.judged + 1,
         missed=budget.missed + (not kept),

@@ -169,8 +169,8 @@ class Loop:
         self._policy, self._mode, self._placer = policy, mode, placer
         self._bounds = bounds or NodeBounds()
         self._there = frozenset(node.name for node in engine.nodes)
-        known = knowledge or Knowledge(topology=topology, plan=engine.plan)
-        self.knowledge = known if objective is None else known.keeping(objective)
+        self.knowledge = knowledge or Knowledge(topology=topology, plan=engine.plan)
+        self._keep(objective)
         self._last_s: float | None = None
         self._failures = 0
 
@@ -188,6 +188,9 @@ class Loop:
         """Use *policy* and *mode* from the next turn on; *placer* and *objective* if given."""
         self._policy, self._mode = policy, mode
         self._placer = placer or self._placer
+        self._keep(objective)
+
+    def _keep(self, objective: Objective | None) -> None:
         budget = self.knowledge.budget
         if objective is not None and (budget is None or budget.objective != objective):
             self.knowledge = self.knowledge.keeping(objective)

@@ -26,6 +26,7 @@ from sojourn.service.control import serving
 from sojourn.service.first_plan import first_plan
 from sojourn.service.folders import Entry
 from sojourn.service.interrupts import Interrupts
+from sojourn.service.last_budget import LastBudget
 from sojourn.service.name_lock import FAILED, INTERRUPTED, NameLock
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders
 from sojourn.service.requests import answer
@@ -141,7 +142,7 @@ def run_application(settings: RunSettings, output: Output) -> int:
             engine = settings.launch(state.path, answers.progress)
             if settings.fresh:
                 _forget(engine, state)
-            last = LastAllocation(state.path)
+            last, budget = LastAllocation(state.path), LastBudget(state.path)
             first = first_plan(
                 settings.topology, settings.start, settings.loop.most, last.read()
             )
@@ -150,11 +151,16 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 engine.start(settings.topology, first)
                 last.save(first.allocation)
                 supervisor = Supervisor(
-                    engine, settings.topology, settings.make, settings.loop, last.save
+                    engine,
+                    settings.topology,
+                    settings.make,
+                    settings.loop,
+                    last.save,
+                    budget.resumed(settings.loop.objective),
                 )
                 history.begin(_begun(settings, first, supervisor.orders.said))
                 answers.supervisor = supervisor
-                watch = _Watch(supervisor, output, history, last, answers.decisions)
+                watch = _Watch(supervisor, output, history, last, budget, answers.decisions)
                 interrupts.breaks = watch.asked_to_end
                 interrupts.listen()  # an engine may have installed handlers of its own
                 output.ready(
@@ -227,10 +233,12 @@ class _Watch:
         output: Output,
         history: HistoryFile,
         last: LastAllocation,
+        budget: LastBudget,
         decisions: LatestDecisions,
     ) -> None:
         self._supervisor, self._output, self._decisions = supervisor, output, decisions
-        self._last, self._unsaved = last, ""
+        self._last, self._budget = last, budget
+        self._unsaved = dict[str, str]()
         self._history: HistoryFile | None = history
         self._unwritten: deque[Episode] = deque()
         self._watching = False
@@ -295,11 +303,15 @@ class _Watch:
         self._noticed = now
 
     def _tell_unsaved(self) -> None:
-        unsaved = self._last.failure
-        if unsaved and unsaved != self._unsaved:
-            said = "sojourn: the current processors are not saved for the next start"
-            self._output.error(f"{said}: {unsaved}")
-        self._unsaved = unsaved
+        self._budget.save(self._supervisor.knowledge.budget)
+        for lacks, why in (
+            ("the current processors are", self._last.failure),
+            ("the error budget is", self._budget.failure),
+        ):
+            if why and self._unsaved.get(lacks) != why:
+                said = f"sojourn: {lacks} not saved for the next start"
+                self._output.error(f"{said}: {why}")
+            self._unsaved[lacks] = why
 
     def _write(self, episode: Episode) -> None:
         """Write a turn to the history; while the disk is full, turns queue up in memory."""

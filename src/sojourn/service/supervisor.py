@@ -11,7 +11,7 @@ from sojourn.decide.objective import Objective
 from sojourn.decide.target import Target
 from sojourn.engine import Engine, HasNodes, Health, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
-from sojourn.knowledge import Decision, Episode, Knowledge, Wish
+from sojourn.knowledge import Decision, Episode, ErrorBudget, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
 from sojourn.measure.node_costs import Bill
 from sojourn.measure.observation import Observation
@@ -33,7 +33,8 @@ class Supervisor:
     `turns` must be called from one thread only; all other methods are thread-safe. A change by
     hand is never undone by a decision in progress, because both take the same lock. *acting* is
     true while a decision is carried out, which must not be interrupted. *save* is called with
-    the running allocation at each turn and after each change by hand.
+    the running allocation at each turn and after each change by hand. *budget* is the error
+    budget of the last run.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Supervisor:
         make: MakePolicy,
         settings: LoopSettings,
         save: Callable[[Mapping[str, int]], None] = lambda _allocation: None,
+        budget: ErrorBudget | None = None,
     ) -> None:
         self._save = save
         self.engine, self.topology, self.every_s = engine, topology, settings.every_s
@@ -64,7 +66,10 @@ class Supervisor:
             every_s=settings.every_s,
             mode=ACTIVE if settings.active else PASSIVE,
             knowledge=Knowledge(
-                topology=topology, plan=engine.plan, midnight_s=settings.midnight_s
+                topology=topology,
+                plan=engine.plan,
+                midnight_s=settings.midnight_s,
+                budget=budget,
             ),
             placer=self.orders.placer,
             bounds=settings.nodes,

@@ -180,13 +180,10 @@ class Caution:
     def confirmed(
         self, knowledge: Knowledge, wanted: Mapping[str, int]
     ) -> dict[str, int] | None:
-        """Return the maximum of the last recommendations; None if there are too few.
-
-        Those before the last change do not count, because it was based on them.
-        """
+        """Return the maximum of the last recommendations; None if there are too few."""
         every_s = knowledge.observations[-1].lasted_s
         # half an interval of tolerance, because clocks are not exact
-        since_s = max(knowledge.at_s - self.confirm_s + every_s / 2, knowledge.changed_at_s)
+        since_s = knowledge.at_s - self.confirm_s + every_s / 2
         before = list[Mapping[str, int]]()
         for episode in reversed(knowledge.episodes):
             if episode.decision.at_s <= since_s:
