@@ -26,6 +26,8 @@ Kind = Literal["hold", "up", "down", "move", "nodes"]
 _LAST_CHANGES = 5
 # The end of a batch is in at most this many looks.
 _END_OF_BATCH = 2
+# Processors that are missing for longer than this after a change were lost, or do not start.
+_STARTS_S = 30.0
 # Decisions are remembered for this time, however often the loop looks; of those that have left
 # the last episodes and changed nothing, one in this interval is enough.
 _REMEMBERED_S, _APART_S = 2400.0, 10.0
@@ -327,7 +329,8 @@ class Knowledge:
         changed = cost is not None and decision.kind in ("up", "down", "move")
         budget = self.budget
         if budget is not None:
-            for cause in _causes(episode, self.observations):
+            settled = self.at_s - self.changed_at_s > _STARTS_S
+            for cause in _causes(episode, self.observations, settled=settled):
                 budget = budget.excused(self.seen.since_s, self.seen.at_s, cause)
         return replace(
             self,
@@ -398,14 +401,20 @@ class Knowledge:
         return errors
 
 
-def _causes(episode: Episode, observations: Sequence[Observation]) -> Iterator[str]:
-    """Yield the causes of misses in a turn that a margin does not prevent."""
+def _causes(
+    episode: Episode, observations: Sequence[Observation], *, settled: bool
+) -> Iterator[str]:
+    """Yield the causes of misses in a turn that a margin does not prevent.
+
+    Processors that a change has just added may still start; it is *settled* once they should
+    have.
+    """
     seen = episode.observation
     if episode.cost is not None and episode.cost.pause_s > 0:
         yield "a change paused operators"
     if batch_ended(observations):
         yield "a batch ended"
-    if any(o.running < o.wanted for o in seen.operators.values()):
+    if settled and any(o.running < o.wanted for o in seen.operators.values()):
         yield "processors were not running"
     if episode.decision.wish.limited:
         yield episode.decision.wish.limited

@@ -74,15 +74,17 @@ def objective_text(objective: ObjectiveStatus) -> str:
     """Return the slices that kept the target, and the level, in words.
 
     >>> objective_text(ObjectiveStatus(slice_s=60, kept=0.99, judged=200, missed=1, level=0.05))
-    '199 of 200 slices of 60 s; 99% must be. Plans are for +5% load'
+    '199 of 200 slices of 60 s, 99% are required; plans are for 5% more load'
     """
     slices = f"slices of {duration(objective.slice_s)}"
-    asked = f"{percent(objective.kept)} must be. Plans are for {objective.level:+.0%} load"
+    less = "less" if objective.level < 0 else "more"
+    plans = f"plans are for {abs(objective.level):.0%} {less} load"
+    asked = f"{percent(objective.kept)} are required; {plans}"
     if objective.judged == 0:
-        return f"no {slices} yet; {asked}"
+        return f"no {slices} yet, {asked}"
     kept = objective.judged - objective.missed
     causes = "".join(f"; {n} missed because {cause}" for cause, n in objective.excused.items())
-    return f"{kept} of {objective.judged} {slices}{causes}; {asked}"
+    return f"{kept} of {objective.judged} {slices}, {asked}{causes}"
 
 
 def bill_text(bill: Bill) -> str:

@@ -3,10 +3,12 @@ from math import inf
 
 import pytest
 
+from sojourn.decide.objective import Objective
 from sojourn.decide.plan import Expected, Plan
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
-from sojourn.knowledge import Decision, Knowledge, PredictionError, measured_s
+from sojourn.knowledge import Decision, Knowledge, PredictionError, Wish, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from unit.act.policy.turns import CHAIN, seen
@@ -139,3 +141,44 @@ def test_a_decision_on_nothing_is_refused():
 )
 def test_decisions_are_named_by_what_they_do(after, kind):
     assert decided(10, after).kind == kind
+
+
+CAUSES = {
+    "a change paused operators": {"pause_s": 2.0},
+    "a batch ended": {"commits": 1},
+    "cores were busy": {"limited": "cores were busy"},
+    "processors were not running": {"running": 1, "at_s": 60.0},
+    "": {"running": 1, "at_s": 20.0},  # they may still start
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_causes_that_no_margin_prevents_are_noted_for_the_slice(cause):
+    told = {"pause_s": 0.0, "commits": 0, "limited": "", "running": 2, "at_s": 20.0}
+    told |= CAUSES[cause]
+    known = Knowledge(topology=CHAIN, plan=Plan.here({"a": 2, "b": 2}))
+    known = known.keeping(Objective(target=Target("p95", 1.0)))
+    running = {"a": told["running"], "b": 2}
+    look = seen(CHAIN, running, at_s=told["at_s"], lasted_s=3, per_s=1, commits=told["commits"])
+    wanted = {name: replace(o, wanted=2) for name, o in look.operators.items()}
+    known = known.saw(replace(look, operators=wanted))
+    wish = Wish(allocation=known.allocation, reason="a test", limited=told["limited"])
+    decision = Decision(at_s=known.at_s, before=known.plan, after=known.plan, wish=wish)
+    cost = Cost(pause_s=told["pause_s"], changed={}) if told["pause_s"] else None
+    known = known.did(decision, cost)
+    noted = {each for waits in known.budget.waiting for each in waits.causes}
+    assert noted == ({cause} if cause else set())
+
+
+def test_older_decisions_are_remembered_ten_seconds_apart_and_changes_always():
+    known = Knowledge(topology=CHAIN, plan=Plan.here({"a": 2, "b": 2}), keep=10)
+    for at_s in range(1, 3001):
+        known = known.saw(seen(CHAIN, {"a": 2, "b": 2}, at_s=at_s, lasted_s=1, per_s=1))
+        decision = Decision(at_s=float(at_s), before=known.plan, after=known.plan)
+        known = known.did(decision, Cost(pause_s=0.0, changed={}) if at_s == 1234 else None)
+    times = [episode.decision.at_s for episode in known.remembered]
+    assert times == sorted(times)
+    assert len(known.episodes) == 10
+    assert times[0] == pytest.approx(600, abs=10)
+    assert len(known.earlier) == pytest.approx(240, abs=2)
+    assert 1234 in times

@@ -5,10 +5,10 @@ from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.smooth import steady, timed_longer
 
 
-def looked(at_s, per_s, *, service_s=0.1, samples=50, rng=None, cpu_s=None):
-    """Return ten seconds of a load, with chance of its own if *rng* is given."""
+def looked(at_s, per_s, *, lasted_s=10.0, service_s=0.1, samples=50, rng=None, cpu_s=None):
+    """Return some seconds of a load, with chance of its own if *rng* is given."""
     if rng is not None:
-        per_s = rng.poisson(per_s * 10) / 10
+        per_s = rng.poisson(per_s * lasted_s) / lasted_s
         service_s = rng.gamma(samples, service_s / samples)
     operator = ObservedOperator(
         name="a",
@@ -17,13 +17,13 @@ def looked(at_s, per_s, *, service_s=0.1, samples=50, rng=None, cpu_s=None):
         backlog=0,
         arrivals_per_s=per_s,
         served_per_s=per_s,
-        served=per_s * 10,
+        served=per_s * lasted_s,
         service=Moments(samples, samples * service_s, 2 * samples * service_s**2),
         wait=Moments(),
         cpu_s=cpu_s,
     )
     return Observation(
-        since_s=at_s - 10,
+        since_s=at_s - lasted_s,
         at_s=at_s,
         operators={"a": operator},
         arrivals_per_s=per_s,
@@ -31,8 +31,11 @@ def looked(at_s, per_s, *, service_s=0.1, samples=50, rng=None, cpu_s=None):
     )
 
 
-def history(*loads, rng=None, **fields):
-    return [looked(10.0 * i, load, rng=rng, **fields) for i, load in enumerate(loads, 1)]
+def history(*loads, lasted_s=10.0, rng=None, **fields):
+    return [
+        looked(lasted_s * i, load, lasted_s=lasted_s, rng=rng, **fields)
+        for i, load in enumerate(loads, 1)
+    ]
 
 
 def test_a_steady_load_is_averaged_for_long():
@@ -55,6 +58,29 @@ def test_a_load_that_halved_is_seen_within_the_least_window():
 def test_a_slow_rise_is_not_averaged_away():
     rising = [50 + i for i in range(60)]
     assert steady(history(*rising)).arrivals_per_s > 100
+
+
+@pytest.mark.parametrize("lasted_s", [1.0, 3.0, 10.0, 60.0])
+def test_looks_of_any_length_are_averaged_for_as_long(lasted_s):
+    rng, looks = np.random.default_rng(2), round(600 / lasted_s)
+    lengths = [
+        steady(history(*[50] * looks, lasted_s=lasted_s, rng=rng)).lasted_s for _ in range(30)
+    ]
+    assert np.median(lengths) == pytest.approx(300, rel=0.02)
+
+
+def test_chance_in_looks_of_a_second_is_no_step():
+    """Of a thousand looks at 13 roots per second, one has 26 or more by chance."""
+    rng = np.random.default_rng(3)
+    past = history(*[13] * 1000, lasted_s=1.0, rng=rng)
+    shortest = min(steady(past[:until]).lasted_s for until in range(60, 1000))
+    assert shortest >= 60
+
+
+@pytest.mark.parametrize(("load", "looks"), [(26, 4), (39, 2), (3, 7)])
+def test_a_step_is_seen_within_seconds(load, looks):
+    seen = steady(history(*[13] * 300, *[load] * looks, lasted_s=1.0))
+    assert seen.arrivals_per_s == load
 
 
 def test_few_records_take_longer_to_be_sure_of():
