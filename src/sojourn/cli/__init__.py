@@ -17,6 +17,7 @@ from sojourn.cli.dead_letters import dead_letters, retry
 from sojourn.cli.feed import feed
 from sojourn.cli.history import history
 from sojourn.cli.logs import logs
+from sojourn.cli.objective import objective
 from sojourn.cli.options.group import expanded
 from sojourn.cli.plan import explain, plan, predict
 from sojourn.cli.policies import policies
@@ -100,7 +101,7 @@ _Panels = Mapping[str, tuple[Callable[..., None], ...]]
 
 _PANELS: _Panels = {
     "Plan": (plan, predict, explain, topology, calibrate),
-    "Try out": (simulate, rehearse, compare, policies),
+    "Try out": (simulate, rehearse, compare, objective, policies),
     "Run and watch": (run, feed, top, ps, logs, state, history),
     "Control a running application": (scale, pause, resume, set_goal, stop),
     "Kafka": (dead_letters, retry, broker),

@@ -110,6 +110,10 @@ class Stage:
         at_most = f"at {self.highest_per_s:g} per s: {unmet}" if unmet else ""
         return tuple(filter(None, (at_most, self.objective.too_seldom(self.every_s))))
 
+    def lasting(self, seconds: float) -> "Stage":
+        """Return the stage with its load repeated, or cut, so that it lasts for some time."""
+        return replace(self, rates=self.rates.repeated(seconds))
+
     def plan(self, per_s: float) -> Plan:
         """Return the plan with the fewest processors that meet the target at a load."""
         reason = f"the fewest for {self.target} at {per_s:g} per s"

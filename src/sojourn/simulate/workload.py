@@ -5,7 +5,7 @@ And the other settings of a simulation beside the topology.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import ceil, isfinite
 from typing import Literal, cast, get_args
 
 from sojourn.errors import BadTarget, BadWorkload
@@ -140,6 +140,29 @@ class Rates:
 
     def times(self, factor: float) -> "Rates":
         return Rates(tuple((at_s, per_s * factor) for at_s, per_s in self.points))
+
+    def repeated(self, until_s: float) -> "Rates":
+        """Return these rates, again and again until a time.
+
+        >>> Rates.steps((0, 6), (10, 12), (20, 12)).repeated(30).points[-2:]
+        ((20.0, 6.0), (30, 6.0))
+        """
+        period_s = self.points[-1][0]
+        if not (0 < until_s < float("inf") and period_s > 0):
+            raise BadWorkload(
+                f"rates of {period_s:g} s cannot be repeated until {until_s:g} s; give two "
+                "points or more, and a time above 0"
+            )
+        points = [
+            (number * period_s + at_s, per_s)
+            for number in range(ceil(until_s / period_s) + 1)
+            for at_s, per_s in self.points
+        ]
+        within = [point for point in points if point[0] < until_s]
+        before, after = points[len(within) - 1 : len(within) + 1]
+        # of a jump at the end, the rate before it
+        part = (until_s - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
+        return Rates((*within, (until_s, before[1] + part * (after[1] - before[1]))))
 
     def among(self, arrivals: Sequence[Arrival]) -> dict[str, "Rates"]:
         """Return these rates divided among *arrivals*, in proportion to their own rates."""
