@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, floor, isfinite
 
 from sojourn.decide.objective import Objective, Slice
+from sojourn.decide.target import Target
 from sojourn.measure.births import Births
 
 # The step of the level, and the level at the start.
@@ -74,12 +75,26 @@ class JudgedSlice:
     cause: str = ""
     """The cause of a miss that a margin would not have prevented; empty if there was none."""
 
+    def text(self, target: Target) -> str:
+        """Return what was missed, in words.
+
+        >>> missed = JudgedSlice(slice=Slice(60, 120, 800, 700), kept=False)
+        >>> print(missed.text(Target("p95", 3.0)))
+        p95 ≤ 3 s was missed from 60 s to 120 s: 100 of 800 roots took longer
+        """
+        judged = self.slice
+        found = f"{judged.born - judged.in_time} of {judged.born} roots took longer"
+        if target.statistic == "mean":
+            found = f"it was {judged.sum_s / judged.born:.3g} s"
+        why = f" ({self.cause})" if self.cause else ""
+        when = f"from {judged.since_s:g} s to {judged.until_s:g} s"
+        return f"{target} was missed {when}: {found}{why}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBudget:
     """Slices judged against an objective, and the level that follows from them.
 
-    >>> from sojourn.decide.target import Target
     >>> budget = ErrorBudget(objective=Objective(target=Target("p95", 1.0)))
     >>> late = Births(slice=0, completed=100, in_time=94)
     >>> budget = budget.saw(50, 61, [late], least_roots=lambda: 20)

@@ -57,8 +57,10 @@ class RootTimes:
         >>> list(RootTimes(**open_roots).in_slices(60.0, 1.0, at_s=62.0))
         [Births(slice=1, completed=0, in_time=0, sum_s=0.0, open=2, open_s=3.0)]
         """
-        born_in = np.floor_divide(self.birth_s, slice_s).astype(np.int64)
-        open_in = np.floor_divide(self.open_birth_s, slice_s).astype(np.int64)
+        # the clock of a producer may be ahead of ours
+        born_in = np.floor_divide(np.minimum(self.birth_s, at_s), slice_s).astype(np.int64)
+        open_birth_s = np.minimum(self.open_birth_s, at_s)
+        open_in = np.floor_divide(open_birth_s, slice_s).astype(np.int64)
         for number in np.union1d(born_in, open_in).tolist():
             here, still_open = born_in == number, open_in == number
             weight, open_weight = self.weight[here], self.open_weight[still_open]
@@ -68,5 +70,5 @@ class RootTimes:
                 in_time=round(weight[self.completion_s[here] <= within_s].sum()),
                 sum_s=float(weight @ self.sum_s[here]),
                 open=round(open_weight.sum()),
-                open_s=float(open_weight @ (at_s - self.open_birth_s[still_open])),
+                open_s=float(open_weight @ (at_s - open_birth_s[still_open])),
             )

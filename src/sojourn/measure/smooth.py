@@ -32,13 +32,13 @@ from sojourn.measure.observation import (
 )
 from sojourn.measure.sketch import Sketch
 
-# The length of a block, of which the adaptive window has at least one unless the load rose, and
-# the most blocks in that window.
+# The length of a block, of which the adaptive window has at least one unless the load has just
+# changed, and the most blocks in that window.
 _BLOCK_S, _MOST_BLOCKS = 60.0, 5
-# Each part that is tested for a rise is this many times as long as the one before.
+# Each part that is tested for a step is this many times as long as the one before.
 _LONGER = 1.25
-# Differences above this many standard errors are significant. A rise needs more, because it is
-# tested at many positions to detect it before it fills the whole window.
+# Differences above this many standard errors are significant. Steps need more, because they are
+# tested at many positions to detect them before they fill the whole window.
 _CHANCE, _RISE, _FALL = 2.5, 4.0, 5.0
 # The same for service times, whose distributions have longer tails.
 _OTHER = 4.0

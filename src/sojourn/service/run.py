@@ -259,6 +259,7 @@ class _Watch:
             with closing(passing):
                 for episode in passing:
                     self._tell_health()
+                    self._tell_misses()
                     self._tell_unsaved()
                     if self._decisions.add(episode):
                         self._output.change(episode)
@@ -301,6 +302,15 @@ class _Watch:
         for notice in sorted(now - self._noticed):
             self._output.notice(notice)
         self._noticed = now
+
+    def _tell_misses(self) -> None:
+        """Report each time slice that missed the target."""
+        budget = self._supervisor.knowledge.budget
+        if budget is None:
+            return
+        for judged in budget.latest:
+            if not judged.kept:
+                self._output.notice(judged.text(budget.objective.target))
 
     def _tell_unsaved(self) -> None:
         self._budget.save(self._supervisor.knowledge.budget)

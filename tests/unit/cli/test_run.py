@@ -792,3 +792,14 @@ def test_with_all_installed_the_engine_is_that_of_spark(tmp_path):
     settings = SparkSettings(servers="k:9092", batch_s=30.0, starting="latest")
     engine = launcher("spark")(load(VLD), VLD, settings, tmp_path, print)
     assert isinstance(engine, spark.SparkEngine)
+
+
+@pytest.mark.usefixtures("engines")
+def test_a_slice_that_missed_the_target_is_told():
+    done = command(
+        "run", VLD, "--target-p95", "50ms", "--policy", "static", "--slice", "2s", "--every",
+        "0.5s", "--for", "5s",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert re.search(r"p95 ≤ 0\.05 s was missed from 0 s to 2 s: \d+ of \d+ roots", done.stderr)
+    assert re.search(r"kept +0 of \d slices of 2 s, 99% are required", done.stdout)
