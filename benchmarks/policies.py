@@ -176,12 +176,12 @@ def draw(path, found_by_load):
 
 def _points(axes, found):
     for colour, name in enumerate(dict.fromkeys(name for name, _ in found)):
-        points = [(h, o) for (n, _), (o, h, _, _) in found.items() if n == name]
+        points = [(h, kept) for (n, _), (kept, h, _, _) in found.items() if n == name]
         axes.errorbar(
             [h.value for h, _ in points],
-            [100 * o.value for _, o in points],
+            [100 * (1 - kept.value) for _, kept in points],
             xerr=[np.nan_to_num(h.half_width) for h, _ in points],
-            yerr=[100 * np.nan_to_num(o.half_width) for _, o in points],
+            yerr=[100 * np.nan_to_num(kept.half_width) for _, kept in points],
             fmt="*" if name == "drs" else "o",
             markersize=16 if name == "drs" else 5,
             color=f"C{colour}",
