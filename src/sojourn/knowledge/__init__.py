@@ -1,7 +1,8 @@
 """The knowledge of the loop: observations, decisions and their effects."""
 
-from sojourn.knowledge.error_budget import ErrorBudget, JudgedSlice
+from sojourn.knowledge.error_budget import ErrorBudget
 from sojourn.knowledge.knowledge import (
+    STARTS_S,
     Decision,
     Episode,
     Kind,
@@ -16,10 +17,10 @@ from sojourn.knowledge.knowledge import (
 )
 
 __all__ = [
+    "STARTS_S",
     "Decision",
     "Episode",
     "ErrorBudget",
-    "JudgedSlice",
     "Kind",
     "Knowledge",
     "News",

@@ -25,44 +25,40 @@ _LOWEST, _HIGHEST = -0.5, 9.0
 class OpenSlice:
     """A slice that cannot be judged yet."""
 
-    first: int
-    """The number of the slice, or of the first of those that were joined."""
+    births: Births
+    """Its roots; if slices were joined, with the number of the first one."""
     last: int
-    completed: int = 0
-    in_time: int = 0
-    sum_s: float = 0.0
-    open: int = 0
-    open_s: float = 0.0
+    """The number of the slice, or of the last one that was joined."""
     causes: tuple[str, ...] = ()
     """Events that a margin does not prevent."""
 
     @property
-    def born(self) -> int:
-        return self.completed + self.open
+    def first(self) -> int:
+        return self.births.slice
 
-    def with_births(self, births: Births) -> "OpenSlice":
-        return replace(
-            self,
-            completed=self.completed + births.completed,
-            in_time=self.in_time + births.in_time,
-            sum_s=self.sum_s + births.sum_s,
-            open=self.open + births.open,
-            open_s=self.open_s + births.open_s,
-        )
+    @classmethod
+    def empty(cls, number: int) -> "OpenSlice":
+        return cls(births=Births(slice=number), last=number)
 
     def with_cause(self, cause: str) -> "OpenSlice":
         return self if cause in self.causes else replace(self, causes=(*self.causes, cause))
 
     def __add__(self, later: "OpenSlice") -> "OpenSlice":
         return OpenSlice(
-            first=self.first,
+            births=self.births + later.births,
             last=later.last,
-            completed=self.completed + later.completed,
-            in_time=self.in_time + later.in_time,
-            sum_s=self.sum_s + later.sum_s,
-            open=self.open + later.open,
-            open_s=self.open_s + later.open_s,
             causes=tuple(dict.fromkeys((*self.causes, *later.causes))),
+        )
+
+    def judged(self, slice_s: float) -> Slice:
+        """Return it as a slice; open roots count with their age."""
+        births = self.births
+        return Slice(
+            self.first * slice_s,
+            (self.last + 1) * slice_s,
+            births.born,
+            births.in_time,
+            births.sum_s + births.open_s,
         )
 
 
@@ -117,11 +113,6 @@ class ErrorBudget:
     latest: tuple[JudgedSlice, ...] = ()
     """The slices that were judged at the last look."""
 
-    @property
-    def kept(self) -> float | None:
-        """The part of the judged slices that kept the target; None before the first."""
-        return None if self.judged == 0 else 1 - self.missed / self.judged
-
     def clamped(self, level: float) -> float:
         """Return *level*, or the closest one that may be."""
         return min(max(level, _LOWEST), _HIGHEST) if isfinite(level) else self.level
@@ -141,19 +132,18 @@ class ErrorBudget:
         *least_roots* returns the fewest roots with which a slice is judged by itself. A *cause*
         is one of misses that a margin does not prevent, in this interval.
         """
-        waiting = {each.first: replace(each, open=0, open_s=0.0) for each in self.waiting}
+        waiting = {
+            each.first: replace(each, births=replace(each.births, open=0, open_s=0.0))
+            for each in self.waiting
+        }
         numbers = {
             n: each.first for each in self.waiting for n in range(each.first, each.last + 1)
         }
-
-        def of(number: int) -> OpenSlice:
-            first = numbers.setdefault(number, number)
-            return waiting.setdefault(first, OpenSlice(first=first, last=number))
-
-        for each in births:
-            if each.slice >= self.since:
-                found = of(each.slice)
-                waiting[found.first] = found.with_births(each)
+        for told in births:
+            if told.slice >= self.since:
+                first = numbers.setdefault(told.slice, told.slice)
+                found = waiting.get(first) or OpenSlice.empty(first)
+                waiting[first] = replace(found, births=found.births + told)
         budget = replace(self, waiting=tuple(waiting[n] for n in sorted(waiting)), latest=())
         if cause:
             budget = budget.excused(since_s, at_s, cause)
@@ -167,9 +157,7 @@ class ErrorBudget:
         last = ceil((until_s + target_s) / slice_s) - 1
         waiting = list(self.waiting)
         there = {n for each in waiting for n in range(each.first, each.last + 1)}
-        waiting += [
-            OpenSlice(first=n, last=n) for n in range(first, last + 1) if n not in there
-        ]
+        waiting += [OpenSlice.empty(n) for n in range(first, last + 1) if n not in there]
         waiting.sort(key=lambda each: each.first)
         return replace(
             self,
@@ -193,10 +181,10 @@ def _judged(budget: ErrorBudget, at_s: float, least_roots: Callable[[], int]) ->
         return budget
     least = max(1, least_roots())
     while ended(0):
-        if left[0].born == 0:
+        if left[0].births.born == 0:
             del left[0]
             continue
-        if left[0].born < least:
+        if left[0].births.born < least:
             if not ended(1):  # it is joined with the next slice once that has ended
                 break
             left[:2] = [left[0] + left[1]]
@@ -210,9 +198,8 @@ def _judged(budget: ErrorBudget, at_s: float, least_roots: Callable[[], int]) ->
 
 def _verdict(objective: Objective, found: OpenSlice) -> bool | None:
     """Return whether a slice kept the target; None if open roots may still decide it."""
-    born = Slice(0.0, 0.0, found.born, found.in_time, found.sum_s + found.open_s)
-    kept = objective.keeps(born)
-    if objective.target.statistic == "mean" and found.open and kept:
+    kept = objective.keeps(found.judged(objective.slice_s))
+    if objective.target.statistic == "mean" and found.births.open and kept:
         return None
     return kept
 
@@ -220,17 +207,7 @@ def _verdict(objective: Objective, found: OpenSlice) -> bool | None:
 def _counted(budget: ErrorBudget, found: OpenSlice, *, kept: bool) -> ErrorBudget:
     slice_s, part = budget.objective.slice_s, budget.objective.kept
     cause = "" if kept else ", ".join(found.causes)
-    judged = JudgedSlice(
-        slice=Slice(
-            found.first * slice_s,
-            (found.last + 1) * slice_s,
-            found.born,
-            found.in_time,
-            found.sum_s + found.open_s,
-        ),
-        kept=kept,
-        cause=cause,
-    )
+    judged = JudgedSlice(slice=found.judged(slice_s), kept=kept, cause=cause)
     step = 0.0 if cause else _STEP * (-(1 - part) if kept else part)
     causes = dict(budget.causes)
     if cause:

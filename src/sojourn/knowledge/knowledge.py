@@ -20,14 +20,15 @@ from sojourn.measure.smooth import timed_longer
 from sojourn.model.network import PERCENTILES
 from sojourn.topology import Topology
 
+STARTS_S = 30.0
+"""Processors that are missing for longer than this were lost, or do not start."""
+
 Kind = Literal["hold", "up", "down", "move", "nodes"]
 
 # Pauses change with the engine, caches and state, so only the last few are averaged.
 _LAST_CHANGES = 5
 # The end of a batch is in at most this many looks.
 _END_OF_BATCH = 2
-# Processors that are missing for longer than this after a change were lost, or do not start.
-_STARTS_S = 30.0
 # Decisions are remembered for this time, however often the loop looks; of those that have left
 # the last episodes and changed nothing, one in this interval is enough.
 _REMEMBERED_S, _APART_S = 2400.0, 10.0
@@ -329,7 +330,7 @@ class Knowledge:
         changed = cost is not None and decision.kind in ("up", "down", "move")
         budget = self.budget
         if budget is not None:
-            settled = self.at_s - self.changed_at_s > _STARTS_S
+            settled = self.at_s - self.changed_at_s > STARTS_S
             for cause in _causes(episode, self.observations, settled=settled):
                 budget = budget.excused(self.seen.since_s, self.seen.at_s, cause)
         return replace(

@@ -34,6 +34,21 @@ class Births:
     open_s: float = 0.0
     """The sum of their ages."""
 
+    @property
+    def born(self) -> int:
+        return self.completed + self.open
+
+    def __add__(self, later: "Births") -> "Births":
+        """Return both together, of one slice or of several that are joined."""
+        return Births(
+            slice=self.slice,
+            completed=self.completed + later.completed,
+            in_time=self.in_time + later.in_time,
+            sum_s=self.sum_s + later.sum_s,
+            open=self.open + later.open,
+            open_s=self.open_s + later.open_s,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RootTimes:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from sojourn.act.policy import Policy
@@ -64,12 +63,12 @@ def _level(
     (outcome,) = outcomes(
         asked, {"": policy}, seeds, turn=lambda _policy, seed, episode: turn(seed, episode)
     )
-    hours, worst_s = stage.lasts_s / _HOUR_S, outcome.worst_s
+    hours = stage.lasts_s / _HOUR_S
     return Level(
         required=part,
         kept=outcome.estimate("kept"),
         slices=sum(score.slices for score in outcome.scores),
         processors=Interval.over([s.processor_hours / hours for s in outcome.scores]),
         changes_per_hour=Interval.over([s.changes / hours for s in outcome.scores]),
-        worst_s=nan if isnan(worst_s) else worst_s,
+        worst_s=outcome.worst_s,
     )

@@ -79,10 +79,6 @@ class ObjectiveStatus:
     level: float
     """The part of the load that is planned for in addition."""
 
-    @property
-    def kept_so_far(self) -> float | None:
-        return None if self.judged == 0 else 1 - self.missed / self.judged
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionStatus:

@@ -1,7 +1,7 @@
 """Merge the counters of hosts and the offsets of Kafka into the reports that the loop reads."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -63,11 +63,14 @@ class Pulls:
     clocks: ProducerClocks = field(default_factory=ProducerClocks)
     reading: Reading = field(default_factory=Reading)
     trees: Trees = field(init=False)
+    entries: Collection[str] = field(init=False)
+    """The operators that roots enter."""
     sources: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.sources = {self.layout.app.topic(name): name for name in self.layout.app.sources}
-        self.trees = Trees(self.layout.followers(), self.layout.entries())
+        self.entries = self.layout.entries()
+        self.trees = Trees(self.layout.followers(), self.entries)
         for part in self.layout.parts.values():
             self.passed |= {name: self._passed(name) for name in part.before}
 
@@ -361,8 +364,7 @@ class Pulls:
         enter are added.
         """
         traced = self.trees.open_births()
-        entries = self.layout.entries()
-        waiting = sum(o.backlog for o in operators if o.name in entries)
+        waiting = sum(o.backlog for o in operators if o.name in self.entries)
         births_s, weights = _waiting_births_s(waiting, per_s, at_s)
         return RootTimes(
             birth_s=np.array([root.birth_s - ahead_s for root in done]),

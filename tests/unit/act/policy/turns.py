@@ -9,7 +9,7 @@ from sojourn.topology import Arrival, Operator, Topology
 
 ONE_MACHINE = Site(nodes=[Node(HERE)])
 
-__all__ = ["CHAIN", "ONE", "Turns", "seen"]
+__all__ = ["BUSY", "CHAIN", "ONE", "Turns", "seen"]
 
 ONE = Topology(
     name="one",
@@ -27,6 +27,16 @@ CHAIN = Topology(
     ),
 )
 """Both operators keep as many processors busy as records enter per second."""
+
+
+BUSY = Topology(
+    name="busy",
+    arrivals=(Arrival(name="in", per_s=100, into="a"),),
+    operators=(
+        Operator(name="a", service_s=0.05, emits={"b": 2}),
+        Operator(name="b", service_s=0.02),
+    ),
+)
 
 
 def seen(topology, running, *, at_s, lasted_s, per_s, **told):

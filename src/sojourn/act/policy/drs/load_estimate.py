@@ -7,7 +7,7 @@ from math import inf, sqrt
 from sojourn.act.best_effort_plan import Goal
 from sojourn.act.latency import Outlook, floor_s, lowest_s, outlook
 from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
-from sojourn.knowledge import Knowledge, measured_s
+from sojourn.knowledge import STARTS_S, Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, measured
 from sojourn.measure.smooth import Window, lasting, timed_longer
@@ -26,8 +26,6 @@ _LEVEL, _SLOPE = 0.5, 0.2
 _LATELY_S, _LATELY = 10.0, 2
 # Operators with less than this part of the work do not count for the uncertainty.
 _MATTERS = 0.1
-# A processor that has been missing for this time will not start.
-_STARTS_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +259,8 @@ def holt(history: Sequence[tuple[float, float]], at_s: float) -> float:
 def _startable(knowledge: Knowledge) -> Startable:
     """Return the operators that lacked processors in all of the last observations."""
     usable = [o for o in knowledge.observations if o.usable]
-    lately = usable[-lasting(usable, _STARTS_S) :]
-    enough = bool(usable) and sum(o.lasted_s for o in lately) > _STARTS_S - usable[-1].lasted_s
+    lately = usable[-lasting(usable, STARTS_S) :]
+    enough = bool(usable) and sum(o.lasted_s for o in lately) > STARTS_S - usable[-1].lasted_s
     short = {
         name: max(1, *(o.operators[name].running for o in lately))
         for name in knowledge.topology.operator

@@ -149,9 +149,8 @@ def requirement(
     asked, lowest_s = now.goal.target, corrected.lowest_s
     needs = dict(now.needs)
     for name, load in now.topology.loads.items() if more < 1 else ():
-        needs[name] = max(
-            needs.get(name, 1), load.min_processors
-        )  # which carry the load itself
+        # a low level must not take those that the load itself needs
+        needs[name] = max(needs.get(name, 1), load.min_processors)
     found = aim(topology, goal, needs, asked=asked, lowest_s=lowest_s)
     # the note would blame `max_processors`, but `Startable.bound` has set it, not the user
     ours = now.startable.running and (

@@ -20,17 +20,8 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
 from sojourn.model.network import mean_s
-from sojourn.topology import Arrival, Operator, Topology
-from unit.act.policy.turns import Turns, seen
+from unit.act.policy.turns import BUSY, Turns, seen
 
-BUSY = Topology(
-    name="busy",
-    arrivals=(Arrival(name="in", per_s=100, into="a"),),
-    operators=(
-        Operator(name="a", service_s=0.05, emits={"b": 2}),
-        Operator(name="b", service_s=0.02),
-    ),
-)
 TARGET = Target("mean", 0.13)
 EVERY_S, T_RA_S = 10.0, 60.0
 

@@ -9,17 +9,8 @@ from sojourn.act.policy.drs import Drs
 from sojourn.decide.minimise import minimise
 from sojourn.decide.objective import Objective
 from sojourn.decide.target import Target
-from sojourn.topology import Arrival, Operator, Topology
-from unit.act.policy.turns import Turns
+from unit.act.policy.turns import BUSY, Turns
 
-BUSY = Topology(
-    name="busy",
-    arrivals=(Arrival(name="in", per_s=100, into="a"),),
-    operators=(
-        Operator(name="a", service_s=0.05, emits={"b": 2}),
-        Operator(name="b", service_s=0.02),
-    ),
-)
 TARGET = Target("mean", 0.13)
 RUNNING = {"a": 13, "b": 11}
 
