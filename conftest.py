@@ -50,6 +50,31 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+class TookTooLong(BaseException):
+    """The time limit of a test is over; no `except Exception` and no search may catch it."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_timeout_set_timer():
+    """End a property at its time limit, too.
+
+    Hypothesis would take the failure for a counterexample, and look for a simpler one: without
+    a limit, because the alarm rings only once.
+    """
+    done = yield
+    fails = signal.getsignal(signal.SIGALRM)
+
+    def rings(number, frame):
+        try:
+            fails(number, frame)
+        except pytest.fail.Exception as error:
+            raise TookTooLong(str(error)) from None
+
+    if callable(fails):
+        signal.signal(signal.SIGALRM, rings)
+    return done
+
+
 # These compare numbers of millions of steps, or run whole commands again. Coverage would double
 # their time, and sees nothing there that unit tests do not show it.
 _UNCOVERED = ("tests/theory", "tests/test_documents.py", "test_part_whatever_happens.py")

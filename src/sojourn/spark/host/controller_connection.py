@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,9 @@ from sojourn.spark.wire.frames import Frames, framed
 
 # Beyond this many unread bytes the controller is behind, and gets no reports.
 _MOST_UNREAD_BYTES = 1 << 20
+# The limit for a controller to read the last messages and close its end.
+_CLOSES_WITHIN_S = 5.0
+_CHUNK = 1 << 16
 
 _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
@@ -51,6 +55,18 @@ class ControllerConnection:
                 told(message)
         return False
 
-    def close(self) -> None:
-        if self._streams is not None:
-            self._streams[1].close()
+    async def close(self) -> None:
+        """Close the connection once the controller has read everything.
+
+        It may be sending a command now. At a connection that is closed, that fails, and the
+        controller would drop messages that it has not read: why the host ends, for instance.
+        """
+        if self._streams is None:
+            return
+        reader, writer = self._streams
+        with suppress(OSError):  # includes the timeout
+            async with asyncio.timeout(_CLOSES_WITHIN_S):
+                writer.write_eof()
+                while await reader.read(_CHUNK):
+                    pass
+        writer.close()

@@ -325,11 +325,12 @@ class Host:
 
     async def _end(self) -> None:
         self._work.cancel()
+        await asyncio.sleep(0)  # until it has left the connections that it reads
         self._alarm.set(None)
         self._relays.close()
         self._nodes.close()
         for station in self._stations.values():
             await station.close()
         await self._writes.close()
-        self._controller.close()
         self._files.close()
+        await self._controller.close()

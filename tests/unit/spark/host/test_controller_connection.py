@@ -30,7 +30,7 @@ def talked(path, controller, host):
         try:
             return await asyncio.wait_for(host(line), DEADLINE_S)
         finally:
-            line.close()
+            await line.close()
             await asyncio.wait_for(done.wait(), DEADLINE_S)
             server.close()
 
@@ -91,4 +91,25 @@ def test_before_there_is_a_connection_nobody_hears():
     line.tell(Ask())
     assert line.is_behind
     assert asyncio.run(line.obeyed(lambda _message: None)) is False
-    line.close()
+    asyncio.run(line.close())
+
+
+def test_last_messages_arrive_at_a_controller_that_is_sending(tmp_path):
+    """A failed send would have it drop what it has not read."""
+    bodies = []
+
+    async def controller(reader, writer):
+        await asyncio.sleep(0.2)  # the host has ended meanwhile
+        frames = Frames()
+        for _ in range(10):
+            writer.write(framed(Ask()))
+            await asyncio.sleep(0.01)
+        while some := await reader.read(1 << 16):
+            bodies.extend(map(bytes, frames.fed(some)))
+
+    async def host(line):
+        for number in range(3):  # more than a paused reader has read ahead
+            line.tell(Broken("part", f"{number}" * (1 << 20), "token"))
+
+    talked(tmp_path / "c", controller, host)
+    assert len(bodies) == 3
