@@ -311,13 +311,15 @@ class _Completed:
         expected_s = self._expected_s
         unit_s = served_s(self._topology) or expected_s or 1.0
         power = ceil(log2(_FIRST * expected_s / unit_s)) if expected_s > 0 else 0
+        grown = False  # a lattice that has grown does not shrink again, so that this ends
         while True:
             lattice = Lattice.up_to(2.0**power * unit_s, points)
             masses = self.on(lattice)
-            before = int(np.searchsorted(np.cumsum(masses), ratio))
+            before = lattice.first(masses, ratio)
+            short = before < points // 4 and lattice.step_s > _SHORTEST * expected_s > 0
             if before == points:
-                power += 1
-            elif before < points // 4 and lattice.step_s > _SHORTEST * expected_s > 0:
+                power, grown = power + 1, True
+            elif short and not grown:
                 power -= floor(log2(points / 2 / (before + 1)))
             else:
                 return lattice, masses

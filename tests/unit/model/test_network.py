@@ -231,6 +231,29 @@ def test_a_median_of_milliseconds_does_not_drown_among_minutes():
     assert predicted.percentiles_s["p99"] == pytest.approx(-10 / 0.6 * np.log(0.025), rel=2e-3)
 
 
+@pytest.mark.parametrize("name", PERCENTILES)
+@pytest.mark.parametrize("slow_s", [0.7, 2.7231556255273617, 31.0])
+def test_a_percentile_at_which_nothing_completes_for_long_is_the_sooner(name, slow_s):
+    """Whether it is just before or just after is rounding, and differs between lattices."""
+    part = PERCENTILES[name]
+    wait = Operator(
+        name="wait", service_s=slow_s, service_scv=0, transfer_s=100 * slow_s, emits={"last": 2}
+    )
+    topology = Topology(
+        name="split",
+        arrivals=(
+            Arrival(name="roots", per_s=0.01 / slow_s, into={"pass": part, "wait": 1 - part}),
+        ),
+        operators=(
+            Operator(name="pass", service_s=0.0),
+            wait,
+            Operator(name="last", service_s=slow_s / 10, service_scv=3),
+        ),
+    )
+    allocation = {"pass": 7, "wait": 1, "last": 4}
+    assert percentile_s(topology, allocation, name, model="mmk") == 0
+
+
 def test_a_long_tail_is_followed_to_its_end():
     bursty = replace(COUNT, service_s=0.001, service_scv=100.0)
     predicted = predict(entering(bursty), {"count": 50})
