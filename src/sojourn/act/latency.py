@@ -17,6 +17,7 @@ from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import lasting
 from sojourn.model.network import (
     PERCENTILES,
+    least_s,
     mean_of,
     operator_figures,
     percentile_s,
@@ -65,14 +66,11 @@ def outlook(
 
 
 def floor_s(topology: Topology, *, model: str, statistic: str) -> float:
-    """Return the statistic with practically unlimited processors; inf if that fails."""
-    # square-root staffing with a wide margin, so that nothing waits for a processor
-    plenty = {
-        name: load.min_processors + ceil(10 * sqrt(load.erlangs)) + 10
-        for name, load in topology.loads.items()
-    }
-    reached = outlook(topology, plenty, model=model, statistic=statistic)
-    return inf if reached is None else reached.seconds
+    """Return the statistic with unlimited processors; inf if even they do not keep up."""
+    try:
+        return least_s(topology, statistic, model=model)
+    except (HotKey, TooFewCores, EndlessLoop):
+        return inf
 
 
 def lowest_s(observations: Sequence[Observation], statistic: str) -> float:

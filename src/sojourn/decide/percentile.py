@@ -35,6 +35,8 @@ _POINTS = 1024
 # This close to the target, the finer lattice of `predict` decides, whose result is reported.
 # The error of both lattices is smaller, even if all roots take the same time.
 _CLOSE = 0.01
+# When so many processors are added at once, the target may be out of reach.
+_MANY = 32
 # Allowance for sums that round to slightly more than the permitted part of late roots.
 _ROUNDING = 1e-9
 
@@ -145,14 +147,16 @@ class _Search:
 
         Double the number of added processors until the target is met, then bisect.
         """
-        self._check_floor()
         self.left = MOST_PROCESSORS * len(self._names)  # the start has no budget
         gains = Gains(self._topology, self._stations)
         start, given = tuple(gains.allocation.values()), list[int]()
         ahead, most = 1, effort.most_processors(gains.processors)
         while not self.meets(tuple(gains.allocation.values())):
+            if ahead == _MANY:
+                self._check_floor()
             more = self._handed_out(gains, min(ahead, most - gains.processors))
             if not more:
+                self._check_floor()
                 raise self._refusal(gains, most)
             given += more
             ahead *= 2

@@ -14,6 +14,7 @@ below 1.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import floor
 from typing import TypeAlias
 
@@ -24,6 +25,7 @@ from sojourn.model.keyed import Keyed
 from sojourn.model.lattice import Lattice, Masses, Spectrum
 from sojourn.model.station import Station
 from sojourn.topology import Topology
+from sojourn.topology.load import StationLoad
 
 # A loop has converged when another generation changes no probability by more than this.
 _SETTLED = 1e-8
@@ -33,6 +35,8 @@ _MOST_GENERATIONS = 5_000
 _MOST_SOLVED = 16
 # More siblings than this are processed in groups.
 _MOST_GROUPS = 64
+# The most results that are kept for other allocations: some megabytes.
+_MOST_KEPT = 1000
 
 _Queues: TypeAlias = "Mapping[str, _Queue]"
 _Served: TypeAlias = Mapping[str, Spectrum]
@@ -41,8 +45,9 @@ _Served: TypeAlias = Mapping[str, Spectrum]
 class Completion:
     """The completion of a topology's roots on one lattice, for any allocation.
 
-    Results of an operator are cached for each number of processors, because a search over
-    allocations changes one or two operators at a time. Raise `EndlessLoop` if a branching loop
+    Results of an operator are cached for each number of processors, and those of the operators
+    from a component on for each of their allocations, because a search over allocations changes
+    one or two operators at a time. Raise `EndlessLoop` if a branching loop
     has too many generations of records.
     """
 
@@ -54,10 +59,13 @@ class Completion:
     ) -> None:
         self._topology, self._stations, self._lattice = topology, stations, lattice
         self._services = {
-            name: lattice.spectrum(stations[name].service(load, lattice))
+            # stations are modules or frozen, so they are hashable
+            name: _service(stations[name], load.service_s, load.service_scv, lattice)  # type: ignore[arg-type]
             for name, load in topology.loads.items()
         }
         self._queues: dict[tuple[str, int | None], _Queue] = {}
+        self._reached = _reached(topology)
+        self._served: dict[tuple[int, tuple[int | None, ...]], _Served] = {}
 
     def __call__(self, allocation: Mapping[str, int | None]) -> Masses:
         """Return the distribution of a root's completion.
@@ -68,11 +76,13 @@ class Completion:
         queues = {name: self._queue(name, k) for name, k in allocation.items()}
         # completion counted from the start of a record's service
         served: dict[str, Spectrum] = {}
-        for component in reversed(topology.components):
-            if topology.looped.isdisjoint(component):
-                served |= {name: self._record(name, queues, served) for name in component}
-            else:
-                served |= self._loop(component, queues, served)
+        for at in reversed(range(len(topology.components))):
+            key = at, tuple(allocation[name] for name in self._reached[at])
+            if key not in self._served:
+                if len(self._served) >= _MOST_KEPT:
+                    self._served.clear()
+                self._served[key] = self._component(topology.components[at], queues, served)
+            served |= self._served[key]
         root = np.zeros(self._lattice.points + 1, np.complex128)
         for name, per_s in topology.entries.items():
             if per_s > 0:
@@ -103,7 +113,11 @@ class Completion:
             )
         return self._queues[name, processors]
 
-    def _loop(self, component: tuple[str, ...], queues: _Queues, served: _Served) -> _Served:
+    def _component(
+        self, component: tuple[str, ...], queues: _Queues, served: _Served
+    ) -> _Served:
+        if self._topology.looped.isdisjoint(component):
+            return {name: self._record(name, queues, served) for name in component}
         if len(component) <= _MOST_SOLVED and not any(
             self._topology.operator[name].branches for name in component
         ):
@@ -126,17 +140,20 @@ class Completion:
             for name in component
             if self._topology.operator[name].branches
         }
+        before = dict.fromkeys(outside, np.ones(lattice.points))
         for _ in range(_MOST_GENERATIONS):
             moved = 0.0
             for name in reversed(component):
                 if name in outside:
                     last = outside[name] * self._cleared(name, inside[name], queues, known)
-                    grown = self._followed(name, last)
+                    known[name] = self._followed(name, last)
+                    # a service changes by no more than what precedes it
+                    change, before[name] = last - before[name], last
                 else:
                     grown = self._record(name, queues, known)
-                change = np.cumsum(lattice.change(grown - known[name]))
+                    change = np.cumsum(lattice.change(grown - known[name]))
+                    known[name] = grown
                 moved = max(moved, float(np.abs(change).max()))
-                known[name] = grown
             if moved <= _SETTLED:
                 return {name: known[name] for name in component}
         raise EndlessLoop(
@@ -174,9 +191,11 @@ class Completion:
             return self._services[name]
         if self._topology.operator[name].branches:
             return self._followed(name, self._cleared(name, gains, queues, served))
-        child = np.full(self._lattice.points + 1, _ends(gains), np.complex128)
+        ends = _ends(gains)
+        child = np.full(self._lattice.points + 1, ends, np.complex128) if ends > 0 else 0.0
         for target, chance in gains.items():
-            child += chance * queues[target].wait * served[target]
+            completed = queues[target].wait * served[target]
+            child = child + (completed if chance == 1 else chance * completed)
         return self._services[name] * child
 
     def _followed(self, name: str, last: Masses) -> Spectrum:
@@ -203,6 +222,28 @@ class Completion:
                 by_then += chance * queue.cleared(lattice, child, always + 1)
             last *= by_then
         return last
+
+
+@lru_cache(maxsize=256)
+def _service(
+    station: Station, service_s: float, service_scv: float, lattice: Lattice
+) -> Spectrum:
+    """Return the spectrum of a service, which does not depend on the arrivals."""
+    load = StationLoad(arrivals_per_s=0.0, service_s=service_s, service_scv=service_scv)
+    spectrum = lattice.spectrum(station.service(load, lattice))
+    spectrum.flags.writeable = False  # it is shared
+    return spectrum
+
+
+def _reached(topology: Topology) -> list[tuple[str, ...]]:
+    """Return the operators that the records of each component can reach, with its own."""
+    reached: dict[str, set[str]] = {}
+    for component in reversed(topology.components):
+        targets = {target for name in component for target in topology.gains[name]}
+        after = set(component).union(*(reached.get(target, set()) for target in targets))
+        reached |= dict.fromkeys(component, after)
+    order = topology.operator
+    return [tuple(n for n in order if n in reached[c[0]]) for c in topology.components]
 
 
 def _ends(gains: Mapping[str, float]) -> float:

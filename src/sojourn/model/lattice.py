@@ -185,11 +185,13 @@ def _gamma(scv: float) -> tuple[NDArray[np.float64], ...]:
     low, high = max(0.0, shape - spread) ** q, (shape + spread) ** q
     v = np.linspace(low, high, _GAMMA_POINTS)
     with np.errstate(divide="ignore"):
-        log_density = (shape / q - 1) * np.log(v) - v ** (1 / q)
+        log_v = np.log(v)
+    t = np.exp(log_v / q)
+    log_density = (shape / q - 1) * log_v - t
     density = np.exp(log_density - log_density.max())
     below = np.concatenate(([0.0], np.cumsum(density[1:] + density[:-1])))
     tail = 1 - below / below[-1]
-    times = np.concatenate(([0.0], v ** (1 / q) * scv))
+    times = np.concatenate(([0.0], t * scv))
     tail = np.concatenate(([1.0], tail))
     means = np.concatenate(([0.0], np.cumsum(np.diff(times) * (tail[1:] + tail[:-1]) / 2)))
     return times / means[-1], tail, means / means[-1]

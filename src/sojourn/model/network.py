@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
 
-import numpy as np
-
 from sojourn.errors import BadAllocation, HotKey, UnstableStation
 from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
@@ -197,6 +195,21 @@ def percentile_s(
     return completed.percentile_s(PERCENTILES[statistic])
 
 
+def least_s(topology: Topology, statistic: str, *, model: str = "gigk") -> float:
+    """Return the mean or a percentile with unlimited processors.
+
+    Raise `HotKey` or `TooFewCores` if a key or the cores cannot keep up.
+    """
+    topology = stretched(topology)
+    check_keys(topology)
+    mean_s = mean_floor_s(topology, model=model)
+    if statistic == "mean":
+        return mean_s
+    unlimited = dict.fromkeys(topology.operator)
+    completed = _Completed(topology, stations(topology, model), unlimited, mean_s)
+    return completed.percentile_s(PERCENTILES[statistic])
+
+
 def late_without_waiting(topology: Topology, seconds: float, *, model: str = "gigk") -> float:
     """Return the part of the roots that take longer than *seconds* with unlimited processors.
 
@@ -292,7 +305,7 @@ class _Completed:
         self,
         topology: Topology,
         models: Mapping[str, Station],
-        allocation: Mapping[str, int],
+        allocation: Mapping[str, int | None],
         expected_s: float,
     ) -> None:
         self._topology, self._models, self._allocation = topology, models, allocation
