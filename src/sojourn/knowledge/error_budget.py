@@ -113,6 +113,11 @@ class ErrorBudget:
     latest: tuple[JudgedSlice, ...] = ()
     """The slices that were judged at the last look."""
 
+    @property
+    def overspent(self) -> bool:
+        """Whether more slices have missed the target than the objective permits."""
+        return self.level > _START
+
     def clamped(self, level: float) -> float:
         """Return *level*, or the closest one that may be."""
         return min(max(level, _LOWEST), _HIGHEST) if isfinite(level) else self.level

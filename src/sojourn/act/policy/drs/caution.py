@@ -17,8 +17,8 @@ from sojourn.topology import Topology
 _SELECTED, _LOOKED_AT = 2.0, 1.3
 # The load of a moment is counted over this many seconds, or roots if there are more.
 _COUNTED_S, _COUNTED = 10.0, 130
-# The part of the looks that must agree; others may have failed.
-_CONFIRMED = 0.8
+# The part of the time that must have been observed; some observations may be unusable.
+_CONFIRMED = 0.85
 _DAY_S = 86_400
 _TIME = re.compile(r"(\d{1,2}):(\d{2})")
 

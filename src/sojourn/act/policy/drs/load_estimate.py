@@ -107,6 +107,12 @@ class Situation:
         return budget.level
 
     @property
+    def overspent(self) -> bool:
+        """Whether more slices have missed the target than the objective permits."""
+        budget = self.knowledge.budget
+        return self.level is not None and budget is not None and budget.overspent
+
+    @property
     def measured_s(self) -> float:
         """The measured statistic; NaN if no root completed."""
         return measured_s(self.seen, self.goal.statistic)

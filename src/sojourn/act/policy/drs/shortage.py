@@ -98,7 +98,7 @@ def relief(
         return Choice.hold(
             f"{short.reason}, but {limit}; another allocation would not be measurably better"
         )
-    if undone and _on_time(now, caution):
+    if undone and not now.overspent and _on_time(now, caution):
         return Choice.hold(
             f"{short.reason}, but this would undo a scale-down of {', '.join(undone)} at the "
             "same load, and the measured latency meets the target"

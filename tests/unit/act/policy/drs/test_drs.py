@@ -170,9 +170,9 @@ def test_hold_on_bad_metrics():
 
 
 @pytest.mark.parametrize(("lost", "last"), [(1, "down"), (2, "hold")])
-def test_one_lost_observation_of_six_still_confirms(lost, last):
-    app = running(allocation=planned(200))
-    app.turns(4 - lost, 100)
+def test_one_lost_observation_of_twelve_still_confirms(lost, last):
+    app = running(allocation=planned(200), every_s=5)
+    app.turns(10 - lost, 100)
     for _ in range(lost):
         app.unusable("no answer")
     assert [d.kind for d in app.turns(2, 100)] == ["hold", last]
