@@ -1,13 +1,13 @@
 """Objectives on real and made loads: the part of the slices kept, and what it takes.
 
     python benchmarks/objective.py [--hours 24] [--kept 99] [--every 3] [--jobs 2]
-        [--on vld|loop|tree] [--lost 10] [LOAD…]
+        [--on vld|loop|tree] [--lost 10] [--pause 5] [LOAD…]
 
 Logos are found in video (examples/vld.yaml) at 13 roots per second on average, with p95 below
 3.5 s; or there is a loop with fan-out, or a tree of ten operators, with p95 below five times
 the time of service. A load that is shorter than the time is repeated. `worldcup98:reversed`
 is that load backwards, `worldcup98:x4` four times and `worldcup98:x0.25` a quarter of it. With
-`--lost 10` a tenth of the looks get no answer.
+`--lost 10` a tenth of the looks get no answer, with `--pause 5` a change pauses operators for 5 s.
 """
 
 import argparse
@@ -48,6 +48,7 @@ class Trial:
     seed: int
     on: str
     lost: float
+    pause_s: float
 
 
 class Forgetful(Simulator):
@@ -129,10 +130,11 @@ def row(trial):
         rates=rates(trial.load, trial.hours),
         objective=objective,
         every_s=trial.every_s or objective.every_s,
+        pause_s=trial.pause_s,
     )
     Forgetful.lost = trial.lost
     rehearsal.Simulator = Forgetful
-    drs = policy("drs", target=target, every_s=stage.every_s, pauses=False)
+    drs = policy("drs", target=target, every_s=stage.every_s, pauses=trial.pause_s > 0)
     began_s = perf_counter()
     done = rehearsal.rehearse(stage, drs, seed=trial.seed)
     took_s, score = perf_counter() - began_s, done.score
@@ -158,6 +160,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--on", default="vld", choices=("vld", "loop", "tree"))
     parser.add_argument("--lost", type=float, default=0.0, help="looks lost, in percent")
+    parser.add_argument("--pause", type=float, default=0.0, help="of a change, in seconds")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     trials = [
@@ -169,6 +172,7 @@ def main():
             seed=seed,
             on=asked.on,
             lost=asked.lost / 100,
+            pause_s=asked.pause,
         )
         for load in asked.loads
         for kept in asked.kept

@@ -16,7 +16,7 @@ from sojourn.report.json.output import print_json
 from sojourn.report.json.runs import history_report
 from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.progress import working
-from sojourn.report.terminal.runs import show_lines, show_run, show_totals
+from sojourn.report.terminal.runs import show_lines, show_run, show_slices, show_totals
 from sojourn.report.turns import Line, Totals, lines, turns
 from sojourn.service.state_folder import find_history
 
@@ -88,4 +88,5 @@ def history(
         return
     show_run(begun, number, max(read_runs(file)), str(file) if found else "")
     show_lines(shown, before)
+    show_slices(totals)
     show_totals(totals)

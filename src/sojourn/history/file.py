@@ -56,6 +56,23 @@ _TABLES = (
     )""",
     "CREATE INDEX turns_of_run ON turns (run, turn)",
 )
+# For queries too: `record` has the slices that were judged in a turn. Files that were begun
+# without this table get it when they are appended to.
+_SLICES = """CREATE TABLE IF NOT EXISTS slices (
+    run INTEGER NOT NULL REFERENCES runs (run),
+    turn INTEGER NOT NULL REFERENCES turns (turn),
+    since_s REAL NOT NULL,
+    until_s REAL NOT NULL,
+    born INTEGER NOT NULL,
+    in_time INTEGER NOT NULL,
+    mean_s REAL,
+    kept INTEGER NOT NULL,
+    cause TEXT NOT NULL,
+    level REAL NOT NULL,
+    target_statistic TEXT NOT NULL,
+    target_s REAL NOT NULL,
+    required REAL NOT NULL
+)"""
 _META = {"application": "sojourn history", "format": str(FORMAT)}
 
 
@@ -166,6 +183,8 @@ def _check(
             f"is a history of format {meta.get('format')}, but this version has {FORMAT}",
             "use the version of sojourn that wrote it, or another file",
         )
+    if to == "append" and "slices" not in _tables(connection):
+        connection.execute(_SLICES)
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.decide.objective import Objective, Slice
 from sojourn.decide.plan import Expected, NodePlan, Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
-from sojourn.knowledge import Decision, Episode, Wish
+from sojourn.knowledge import Decision, Episode, JudgedSlice, Wish
 from sojourn.measure.births import Births
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import (
@@ -70,6 +71,7 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
         ),
         failure=turn["failure"],
         target=turn["target"] and Target(**turn["target"]),
+        judged=tuple(map(_judged, turn.get("judged", ()))),
     )
 
 
@@ -95,6 +97,18 @@ def sketch_of(data: bytes) -> Sketch:
     buckets = np.frombuffer(plain, "<u4", filled, _HEAD.size)
     counts[buckets] = np.frombuffer(plain, "<i8", filled, _HEAD.size + buckets.nbytes)
     return Sketch.of_counts(counts, sum_s, sum_ss)
+
+
+def _judged(found: dict[str, Any]) -> JudgedSlice:
+    objective = found["objective"]
+    target = Target(**objective["target"])
+    return JudgedSlice(
+        **{
+            **found,
+            "slice": Slice(**found["slice"]),
+            "objective": Objective(**{**objective, "target": target}),
+        }
+    )
 
 
 def _decision(found: dict[str, Any]) -> Decision:

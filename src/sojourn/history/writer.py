@@ -8,8 +8,13 @@ from typing import Self
 
 from sojourn.errors import BadInput
 from sojourn.history.file import WAIT_S, opened, refusals, transaction
-from sojourn.history.format import Run, record_text, run_columns, sketch_bytes
-from sojourn.knowledge import Episode
+from sojourn.history.format import (
+    Run,
+    record_text,
+    run_columns,
+    sketch_bytes,
+)
+from sojourn.knowledge import Episode, JudgedSlice
 from sojourn.model.network import PERCENTILES
 
 
@@ -53,8 +58,12 @@ class HistoryFile:
         row = {"run": self._run, **_columns(episode)}
         with refusals(self._path, to="append"), transaction(self._connection):
             turn = _insert(self._connection, "turns", row)
+            for judged in episode.judged:
+                found = {"run": self._run, "turn": turn, **_slice_columns(judged)}
+                _insert(self._connection, "slices", found)
             if self._most_turns is not None:
                 oldest = turn - self._most_turns
+                self._connection.execute("DELETE FROM slices WHERE turn <= ?", (oldest,))
                 self._connection.execute("DELETE FROM turns WHERE turn <= ?", (oldest,))
 
     def close(self) -> None:
@@ -96,6 +105,23 @@ def _columns(episode: Episode) -> dict[str, str | bytes | float | None]:
         "record": record_text(episode),
         "completions": sketch_bytes(seen.completions),
         "sums": sketch_bytes(seen.sums),
+    }
+
+
+def _slice_columns(judged: JudgedSlice) -> dict[str, str | float | None]:
+    found, objective = judged.slice, judged.objective
+    return {
+        "since_s": found.since_s,
+        "until_s": found.until_s,
+        "born": found.born,
+        "in_time": found.in_time,
+        "mean_s": found.sum_s / found.born if found.born else None,
+        "kept": judged.kept,
+        "cause": _unicode(judged.cause),
+        "level": judged.level,
+        "target_statistic": objective.target.statistic,
+        "target_s": objective.target.seconds,
+        "required": objective.kept,
     }
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from math import ceil, floor, isfinite
 
 from sojourn.decide.objective import Objective, Slice
-from sojourn.decide.target import Target
 from sojourn.measure.births import Births
 
 # The step of the level, and the level at the start.
@@ -64,33 +63,45 @@ class OpenSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSlice:
-    """A slice, and whether it kept the target."""
+    """A slice, and whether it kept the target.
+
+    >>> from sojourn.decide.target import Target
+    >>> objective = Objective(target=Target("p95", 3.0))
+    >>> judged = Slice(60, 120, 800, 700)
+    >>> print(JudgedSlice(slice=judged, kept=False, objective=objective, level=0.2))
+    p95 ≤ 3 s was missed from 60 s to 120 s: 100 of 800 roots took longer
+    """
 
     slice: Slice
     kept: bool
+    objective: Objective
+    level: float
+    """The part of the load that is planned for in addition, from then on."""
     cause: str = ""
     """The cause of a miss that a margin would not have prevented; empty if there was none."""
 
-    def text(self, target: Target) -> str:
-        """Return what was missed, in words.
+    def __str__(self) -> str:
+        since_s, until_s = self.slice.since_s, self.slice.until_s
+        verdict = "kept" if self.kept else "missed"
+        when = f"from {since_s:g} s to {until_s:g} s"
+        return f"{self.objective.target} was {verdict} {when}: {self.found}"
 
-        >>> missed = JudgedSlice(slice=Slice(60, 120, 800, 700), kept=False)
-        >>> print(missed.text(Target("p95", 3.0)))
-        p95 ≤ 3 s was missed from 60 s to 120 s: 100 of 800 roots took longer
-        """
-        judged = self.slice
+    @property
+    def found(self) -> str:
+        """What was measured, and the cause."""
+        judged, target = self.slice, self.objective.target
         found = f"{judged.born - judged.in_time} of {judged.born} roots took longer"
         if target.statistic == "mean":
             found = f"it was {judged.sum_s / judged.born:.3g} s"
         why = f" ({self.cause})" if self.cause else ""
-        when = f"from {judged.since_s:g} s to {judged.until_s:g} s"
-        return f"{target} was missed {when}: {found}{why}"
+        return f"{found}{why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBudget:
     """Slices judged against an objective, and the level that follows from them.
 
+    >>> from sojourn.decide.target import Target
     >>> budget = ErrorBudget(objective=Objective(target=Target("p95", 1.0)))
     >>> late = Births(slice=0, completed=100, in_time=94)
     >>> budget = budget.saw(50, 61, [late], least_roots=lambda: 20)
@@ -212,14 +223,21 @@ def _verdict(objective: Objective, found: OpenSlice) -> bool | None:
 def _counted(budget: ErrorBudget, found: OpenSlice, *, kept: bool) -> ErrorBudget:
     slice_s, part = budget.objective.slice_s, budget.objective.kept
     cause = "" if kept else ", ".join(found.causes)
-    judged = JudgedSlice(slice=found.judged(slice_s), kept=kept, cause=cause)
     step = 0.0 if cause else _STEP * (-(1 - part) if kept else part)
+    level = budget.clamped(budget.level + step)
+    judged = JudgedSlice(
+        slice=found.judged(slice_s),
+        kept=kept,
+        objective=budget.objective,
+        level=level,
+        cause=cause,
+    )
     causes = dict(budget.causes)
     if cause:
         causes[cause] = causes.get(cause, 0) + 1
     return replace(
         budget,
-        level=budget.clamped(budget.level + step),
+        level=level,
         since=found.last + 1,
         judged=budget.judged + 1,
         missed=budget.missed + (not kept),

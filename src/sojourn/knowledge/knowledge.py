@@ -1,18 +1,18 @@
-"""The knowledge of the loop: observations, decisions with reasons, and their effects."""
+"""The knowledge of the loop: the last episodes, the measured topology, the error budget."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from math import ceil, inf, isfinite
 from statistics import median
-from typing import Literal
 
 from sojourn.decide.objective import Objective, late_alone, least_roots
 from sojourn.decide.plan import Expected, Plan
-from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
+from sojourn.knowledge.episode import Decision, Episode
 from sojourn.knowledge.error_budget import ErrorBudget
+from sojourn.knowledge.prediction_error import PredictionError
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import measured
@@ -23,8 +23,6 @@ from sojourn.topology import Topology
 STARTS_S = 30.0
 """Processors that are missing for longer than this were lost, or do not start."""
 
-Kind = Literal["hold", "up", "down", "move", "nodes"]
-
 # Pauses change with the engine, caches and state, so only the last few are averaged.
 _LAST_CHANGES = 5
 # The end of a batch is in at most this many looks.
@@ -32,189 +30,6 @@ _END_OF_BATCH = 2
 # Decisions are remembered for this time, however often the loop looks; of those that have left
 # the last episodes and changed nothing, one in this interval is enough.
 _REMEMBERED_S, _APART_S = 2400.0, 10.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """The allocation a policy asks for, and why."""
-
-    allocation: Mapping[str, int]
-    """Processors by operator; may be the current allocation."""
-    reason: str
-    expected: Expected | None = None
-    """The prediction for *allocation*."""
-    goal: str = ""
-    """The goal of the policy, in words."""
-    wanted: Mapping[str, int] | None = None
-    """The allocation that the load needs for the goal, applied now or not."""
-    offered: Mapping[str, float] = field(default_factory=dict)
-    """The offered load of each operator, in busy processors."""
-    noise: Mapping[str, float] = field(default_factory=dict)
-    """The relative random error of *offered*."""
-    limited: str = ""
-    """Why there are fewer processors than the goal needs; empty if there are enough."""
-
-    @classmethod
-    def of(cls, plan: Plan) -> "Wish":
-        return cls(allocation=plan.allocation, reason=plan.reason, expected=plan.expected)
-
-
-_NONE = Wish(allocation={}, reason="")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """A new plan, the plan it replaces, and the wish it is based on.
-
-    A manual order has no policy: its wish is derived from the plan.
-
-    >>> before, after = Plan.here({"a": 2}), Plan.here({"a": 3}, reason="too slow")
-    >>> decision = Decision(at_s=60, before=before, after=after)
-    >>> decision.kind, decision.reason
-    ('up', 'too slow')
-    """
-
-    at_s: float
-    before: Plan
-    after: Plan
-    wish: Wish = _NONE
-
-    def __post_init__(self) -> None:
-        if self.wish is _NONE:
-            object.__setattr__(self, "wish", Wish.of(self.after))
-
-    @property
-    def reason(self) -> str:
-        return self.after.reason
-
-    @property
-    def expected(self) -> Expected | None:
-        return self.after.expected
-
-    @property
-    def kind(self) -> Kind:
-        """The change from *before* to *after*.
-
-        "up" and "down" change the total number of processors, "move" keeps the total, and
-        "nodes" changes only the node plan.
-        """
-        if self.before == self.after:
-            return "hold"
-        more = self.after.processors - self.before.processors
-        if more:
-            return "up" if more > 0 else "down"
-        return (
-            "nodes" if self.before == replace(self.after, nodes=self.before.nodes) else "move"
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Episode:
-    """One turn of the loop: the observation, the decision and its cost."""
-
-    observation: Observation
-    decision: Decision
-    cost: Cost | None = None
-    """None if nothing changed: the loop held or only recommended, or the engine failed."""
-    failure: str = ""
-    """Why the engine failed to apply the decision."""
-    target: Target | None = None
-    """The target at that time, if it can change while the loop runs."""
-
-    @classmethod
-    def between_turns(
-        cls, decision: Decision, cost: Cost | None = None, failure: str = ""
-    ) -> "Episode":
-        """Return the episode of a change between two turns, which has no observation."""
-        nothing = Observation.unusable(
-            decision.at_s, decision.at_s, "not an observation of the loop"
-        )
-        return cls(observation=nothing, decision=decision, cost=cost, failure=failure)
-
-    @property
-    def looked(self) -> bool:
-        """Whether it is a turn with an observation, not a change between two turns."""
-        return self.observation.lasted_s > 0
-
-    @property
-    def done(self) -> str:
-        """The outcome: the kind of the decision, and whether it was only advised or failed.
-
-        `note` is an order between two turns (pause, resume, another target), or a warning.
-        """
-        kind = self.decision.kind
-        if kind == "hold" and not self.looked and not self.failure:
-            return "note"
-        if kind == "hold" or self.cost is not None:
-            return kind
-        return f"{kind} failed" if self.failure else f"{kind} advised"
-
-    @property
-    def running(self) -> Plan:
-        """The plan after the turn."""
-        return self.decision.before if self.cost is None else self.decision.after
-
-
-class News:
-    """Filters out wishes that are only repeated at each turn."""
-
-    def __init__(self) -> None:
-        self._wished: tuple[str, Plan] | None = None
-
-    def __call__(self, episode: Episode) -> bool:
-        """Return whether the turn brings a change or a new wish."""
-        wish = episode.done, episode.decision.after
-        again, self._wished = wish == self._wished, wish
-        if episode.done == "note":
-            return True
-        if episode.done == "hold":
-            return bool(episode.failure)  # the loop's own
-        return not (again and episode.cost is None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictionError:
-    """The error of predictions, relative to the sum of the measured times.
-
-    Relative to the sum because single times, of few records, may be close to 0.
-
-    >>> PredictionError.over([(1.0, 2.0), (3.0, 2.0)])
-    PredictionError(number=2, measured_s=4.0, mean=0.0, spread=0.5)
-    """
-
-    number: int
-    """The number of predictions."""
-    measured_s: float
-    """The sum of the measured times."""
-    mean: float
-    """The mean error; above 0 if predictions were too high."""
-    spread: float
-    """The mean absolute error."""
-
-    @classmethod
-    def over(cls, pairs: Sequence[tuple[float, float]]) -> "PredictionError | None":
-        """Return the error of pairs (predicted, measured); None if there are none."""
-        told = [(predicted, measured) for predicted, measured in pairs if measured > 0]
-        if not told:
-            return None
-        total_s = sum(measured for _, measured in told)
-        errors_s = [predicted - measured for predicted, measured in told]
-        return cls(
-            number=len(told),
-            measured_s=total_s,
-            mean=sum(errors_s) / total_s,
-            spread=sum(map(abs, errors_s)) / total_s,
-        )
-
-    def __add__(self, other: "PredictionError") -> "PredictionError":
-        total_s = self.measured_s + other.measured_s
-        part = self.measured_s / total_s
-        return PredictionError(
-            number=self.number + other.number,
-            measured_s=total_s,
-            mean=part * self.mean + (1 - part) * other.mean,
-            spread=part * self.spread + (1 - part) * other.spread,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,10 +140,16 @@ class Knowledge:
         """Return the knowledge after *decision*, which was applied if it has a *cost*."""
         if self.seen is None:
             raise BadInput("there is no observation to decide on; call saw() first")
-        episode = Episode(observation=self.seen, decision=decision, cost=cost, failure=failure)
+        budget = self.budget
+        episode = Episode(
+            observation=self.seen,
+            decision=decision,
+            cost=cost,
+            failure=failure,
+            judged=() if budget is None else budget.latest,
+        )
         episodes = (*self.episodes, episode)
         changed = cost is not None and decision.kind in ("up", "down", "move")
-        budget = self.budget
         if budget is not None:
             settled = self.at_s - self.changed_at_s > STARTS_S
             for cause in _causes(episode, self.observations, settled=settled):

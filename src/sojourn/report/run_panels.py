@@ -29,7 +29,7 @@ def latency(course: Course) -> Panel:
     targets = list(dict.fromkeys(each.target for each in points if each.target))
     measured = [each.measured_s for each in points]
     expected = [each.expected_s for each in points]
-    outside = [each.measured_s if each.outside else nan for each in points]
+    outside = [each.measured_s if course.misses(each) else nan for each in points]
     commits = [float(each.commits or nan) for each in points]
     dense = len(measured) > _DENSE
     series = [
@@ -50,10 +50,19 @@ def latency(course: Course) -> Panel:
         limits.append(target.seconds)
     series += [
         Series(label="end of a batch", x=edges, y=commits, kind="ticks", role="commits"),
-        Series(label="outside the target", x=edges, y=outside, kind="points", role="outside"),
+        Series(
+            label="slice missed" if course.judged else "outside the target",
+            x=edges,
+            y=outside,
+            kind="points",
+            role="outside",
+        ),
     ]
     summary = f"Sojourn time, {statistic}: {extent(measured, duration) or 'unknown'}"
-    if targets:
+    if course.judged:
+        kept = course.judged - len(course.missed)
+        summary += f"; {sequence(targets)} kept in {kept} of {course.judged} slices"
+    elif targets:
         number = sum(each.outside for each in points)
         seen = sum(each.turns for each in points if isfinite(each.measured_s))
         summary += f"; above {sequence(targets)} in {number} of {seen} turns"

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from math import fsum, isfinite, isnan, nan
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sojourn.decide.target import Target
 from sojourn.knowledge import News, measured_s
 from sojourn.report.panel import Mark
 from sojourn.report.turns import Turn
+
+if TYPE_CHECKING:
+    from sojourn.decide.objective import Slice
 
 # A screen shows no more.
 _MOST_POINTS = 10_000
@@ -115,6 +118,9 @@ class Course:
         self.target = target
         self.points: deque[Point] = deque()
         self.marks: list[Mark] = []
+        self.judged = 0
+        """The number of slices that were judged."""
+        self.missed: list[Slice] = []
         self.used_s = 0.0
         """Processor-seconds."""
         self._window_s, self._most, self._each = window_s, most, 1
@@ -123,6 +129,8 @@ class Course:
     def add(self, turn: Turn) -> None:
         if self._news(turn.episode) and turn.done != "hold":
             self.marks.append(Mark(turn.episode.observation.at_s, turn.done))
+        self.judged += len(turn.episode.judged)
+        self.missed += [each.slice for each in turn.episode.judged if not each.kept]
         point = _point(turn, self.target)
         if not (turn.episode.looked and isfinite(point.since_s) and isfinite(point.at_s)):
             return  # an order by hand, without an observation
@@ -145,6 +153,14 @@ class Course:
         """The start of each point, and the end of the last: one more than there are points."""
         last = [self.points[-1].at_s] if self.points else []
         return [*(each.since_s for each in self.points), *last]
+
+    def misses(self, point: Point) -> bool:
+        """Return whether a slice was missed at *point*; of a turn, if no slice was judged."""
+        if not self.judged:
+            return point.outside > 0
+        return any(
+            each.since_s < point.at_s and point.since_s < each.until_s for each in self.missed
+        )
 
     def aim_at(self, target: Target) -> None:
         """Use another target from now on; measurements of another statistic are dropped."""

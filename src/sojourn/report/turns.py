@@ -1,22 +1,33 @@
 """Turns of the loop: paired with their predictions, folded into lines, and counted."""
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from math import isfinite, nan
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from sojourn.decide.plan import Expected
 from sojourn.decide.target import Target
-from sojourn.knowledge import Episode, Knowledge, PredictionError, measured_s
+from sojourn.knowledge import (
+    Episode,
+    JudgedSlice,
+    Knowledge,
+    PredictionError,
+    measured_s,
+)
 from sojourn.measure.observation import Observation
 from sojourn.text import printable
 from sojourn.topology import Topology
 
+if TYPE_CHECKING:
+    from sojourn.decide.objective import Objective
+
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
 _MOST_REASONS = 3
+_MOST_MISSED = 5
 # Kinds of turns that are neither changes nor recommendations.
 _NONE = ("hold", "note")
 
@@ -184,6 +195,36 @@ class Judged:
     above_s: float = 0.0
 
 
+@dataclass(slots=True)
+class Slices:
+    """The slices that were judged against an objective."""
+
+    judged: int = 0
+    missed: int = 0
+    causes: Counter[str] = field(default_factory=Counter)
+    """Misses that more processors would not have prevented, by cause."""
+    level: float = 0.0
+    """The level after the last one."""
+    last_missed: deque[JudgedSlice] = field(default_factory=lambda: deque(maxlen=_MOST_MISSED))
+
+    @property
+    def causes_text(self) -> str:
+        """How many were missed for which cause."""
+        excused = [f"{number} because {cause}" for cause, number in self.causes.most_common()]
+        others = self.missed - self.causes.total()
+        short = [f"{others} by the load"] if others else []
+        return "; ".join([*short, *excused])
+
+    def count(self, judged: JudgedSlice) -> None:
+        self.judged += 1
+        self.missed += not judged.kept
+        self.level = judged.level
+        if not judged.kept:
+            self.last_missed.append(judged)
+        if judged.cause:
+            self.causes[judged.cause] += 1
+
+
 class Totals:
     """Totals over turns, which are added one by one.
 
@@ -197,6 +238,7 @@ class Totals:
         self.errors: dict[str, PredictionError] = {}
         self.turns = self.unusable = self.replayed = 0
         self.judged: dict[Target, Judged] = {}
+        self.slices: dict[Objective, Slices] = {}
         self.lasted_s = self.pause_s = 0.0
         self.done: Counter[str] = Counter()
 
@@ -230,6 +272,8 @@ class Totals:
         if cost is not None:
             self.pause_s += cost.pause_s
             self.replayed += cost.replayed
+        for judged_slice in episode.judged:
+            self.slices.setdefault(judged_slice.objective, Slices()).count(judged_slice)
         target = episode.target or self._target
         if target is not None and isfinite(s := measured_s(seen, target.statistic)):
             judged = self.judged.setdefault(target, Judged())

@@ -310,7 +310,7 @@ class _Watch:
             return
         for judged in budget.latest:
             if not judged.kept:
-                self._output.notice(judged.text(budget.objective.target))
+                self._output.notice(str(judged))
 
     def _tell_unsaved(self) -> None:
         self._budget.save(self._supervisor.knowledge.budget)

@@ -18,11 +18,12 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.act.policy import policy
 from sojourn.cli import app
+from sojourn.decide.objective import Slice
 from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
 from sojourn.history import HistoryFile, Run, read
-from sojourn.knowledge import Decision, Episode
+from sojourn.knowledge import Decision, Episode, JudgedSlice
 from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
@@ -383,7 +384,7 @@ def test_json_has_everything(tmp_path):
     assert list(printed["turns"][0]) == [
         "since_s", "at_s", "usable", "reason", "notes", "arrivals_per_s", "completed_per_s",
         "streams", "roots", "mean_s", "percentiles_s", "operators", "statistic", "measured_s",
-        "expected", "decision", "done", "cost", "failure", "target",
+        "expected", "decision", "done", "slices", "cost", "failure", "target",
     ]  # fmt: skip
     first, changed, after, nothing = (printed["turns"][n] for n in (0, 3, 4, 5))
     assert first["expected"] is None
@@ -400,6 +401,49 @@ def test_json_has_everything(tmp_path):
     }  # fmt: skip
     assert printed["summary"]["prediction_error"]["number"] == 3
     assert printed["summary"]["operators"]["a"]["mean"] == pytest.approx(1.0)
+
+
+def judged(number, *, kept, cause="", level=0.15):
+    since_s = 60.0 * number
+    return JudgedSlice(
+        slice=Slice(since_s, since_s + 60, 100, 97 if kept else 80, 123.0),
+        kept=kept,
+        objective=sj.Objective(target=sj.Target("p95", 3.0)),
+        level=level,
+        cause=cause,
+    )
+
+
+JUDGED = [
+    replace(turn(1), judged=(judged(0, kept=True),)),
+    replace(turn(2), judged=(judged(1, kept=False, cause="a batch ended"),)),
+    replace(turn(3), judged=(judged(2, kept=False, level=0.25), judged(3, kept=True))),
+]
+
+
+def test_slices_are_counted_and_those_that_were_missed_are_listed(tmp_path):
+    told = run(written(tmp_path / "h", JUDGED)).output
+    assert (
+        "kept        p95 ≤ 3 s in 2 of 4 slices of 60 s, 99% are required; plans are for 15% "
+        "more load; 1 missed because a batch ended\n"
+        "missed      0:01:00 to 0:02:00: 20 of 100 roots took longer (a batch ended)\n"
+        "            0:02:00 to 0:03:00: 20 of 100 roots took longer\n"
+    ) in told
+    assert "above it in" not in told
+
+
+def test_json_has_the_slices(tmp_path):
+    printed = run_json(written(tmp_path / "h", JUDGED))
+    assert printed["summary"]["objectives"] == [
+        {
+            "target": {"statistic": "p95", "seconds": 3.0}, "slice_s": 60.0, "kept": 0.99,
+            "judged": 4, "missed": 2, "level": 0.15, "excused": {"a batch ended": 1},
+        }
+    ]  # fmt: skip
+    assert printed["turns"][2]["slices"][0] == {
+        "since_s": 120.0, "until_s": 180.0, "born": 100, "in_time": 80, "kept": False,
+        "cause": "", "level": 0.25,
+    }  # fmt: skip
 
 
 def test_json_takes_any_text(tmp_path):

@@ -5,9 +5,10 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
+from contextlib import closing
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,12 +19,13 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.act.policy import policy
+from sojourn.decide.objective import Objective, Slice
 from sojourn.decide.plan import Expected, NodePlan, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
 from sojourn.history.file import opened
-from sojourn.knowledge import Decision, Episode, Knowledge, Wish
+from sojourn.knowledge import Decision, Episode, JudgedSlice, Knowledge, Wish
 from sojourn.loop import Loop
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import (
@@ -128,12 +130,28 @@ decisions = decided()
 costs = st.builds(
     Cost, pause_s=numbers, replayed=st.integers(), changed=mappings(st.tuples(whole, whole))
 )
+judged_slices = st.builds(
+    JudgedSlice,
+    slice=st.builds(
+        Slice,
+        since_s=numbers.filter(isfinite),
+        until_s=numbers.filter(isfinite),
+        born=whole,
+        in_time=whole,
+        sum_s=numbers,
+    ),
+    kept=st.booleans(),
+    objective=st.builds(Objective, target=st.just(TARGET), kept=st.floats(0.01, 0.99)),
+    level=numbers.filter(isfinite),
+    cause=st.text(),
+)
 episodes = st.builds(
     Episode,
     observation=observations,
     decision=decisions,
     cost=st.none() | costs,
     failure=st.just("") | st.text(),
+    judged=st.lists(judged_slices, max_size=2).map(tuple),
 )
 
 
@@ -427,6 +445,42 @@ def test_runs_follow_each_other_in_one_file(tmp_path):
     assert [e.decision.reason for e in read_episodes(path, run=1)] == ["turn 1", "turn 2"]
     with pytest.raises(BadFile, match=r"h\.db: has no run 3; it has runs 1 to 2"):
         read_run(path, 3)
+
+
+def judged(number):
+    """Return a turn in which a slice was judged."""
+    found = JudgedSlice(
+        slice=Slice(60.0 * number, 60.0 * number + 60, 100, 80, 123.0),
+        kept=False,
+        objective=Objective(target=TARGET),
+        level=0.2,
+        cause="caf\udce9",
+    )
+    return replace(turn(number), judged=(found,))
+
+
+def slices(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(
+            "SELECT run, turn, since_s, in_time, mean_s, kept, cause FROM slices"
+        ).fetchall()
+
+
+def test_slices_can_be_queried_as_long_as_their_turns_are_kept(tmp_path):
+    path = tmp_path / "h.db"
+    written(path, map(judged, range(1, 9)), most_turns=2)
+    expected = [(1, n, 60.0 * n, 80, 1.23, 0, "caf\\udce9") for n in (7, 8)]
+    assert slices(path) == expected
+    assert [e.judged[0].slice.since_s for e in read_episodes(path)] == [420.0, 480.0]
+
+
+def test_a_history_that_was_begun_without_slices_goes_on_with_them(tmp_path):
+    path = written(tmp_path / "h.db", [turn(1)])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE slices")
+    assert [e.judged for e in read_episodes(path)] == [()]
+    written(path, [judged(2)])
+    assert [run for run, *_ in slices(path)] == [2]
 
 
 def test_the_oldest_turns_make_room(tmp_path):

@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from sojourn.cli import app
+from sojourn.decide.objective import Slice
 from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile
 from sojourn.history import HistoryFile, Run
-from sojourn.knowledge import Decision, Episode, Wish
+from sojourn.knowledge import Decision, Episode, JudgedSlice, Wish
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.report.page.page import page, write_page
@@ -154,6 +155,37 @@ def test_time_outside_the_target_is_time_and_not_turns():
     longer = replace(late, observation=replace(late.observation, at_s=50.0))
     said = facts(made([turn(1), turn(2), longer]))
     assert said["time outside the target"] == "60.0% 0:00:30 of 0:00:50"
+
+
+def with_slices():
+    """Return a run in which the second of three slices of 30 s was missed."""
+    slices = [Slice(30.0 * n, 30.0 * n + 30, 60, 40 if n == 1 else 60) for n in range(3)]
+    judged = [
+        JudgedSlice(
+            slice=each,
+            kept=each.in_time == each.born,
+            objective=sj.Objective(target=sj.Target("p95", 3.0), slice_s=30.0),
+            level=0.1,
+        )
+        for each in slices
+    ]
+    return [
+        replace(turn(n, took_s=4.0), judged=(judged[n // 3 - 1],) if n % 3 == 0 else ())
+        for n in range(1, 10)
+    ]
+
+
+def test_slices_count_instead_of_turns_where_they_were_judged():
+    tree = made(with_slices())
+    said = facts(tree)
+    assert said["slices kept"] == "66.67% 2 of 3 slices of 30 s; 99% are required"
+    assert said["slices missed"] == "1 1 by the load"
+    assert "time outside the target" not in said
+    assert labels(tree)[1].endswith("p95 ≤ 3 s kept in 2 of 3 slices")
+    (outside,) = paths(tree, "outside")
+    assert outside.count("M") == 3
+    late = ["in a slice that was missed" in text for text in hovered(tree)]
+    assert late == [False] * 3 + [True] * 3 + [False] * 3
 
 
 def test_processors_are_counted_for_as_long_as_they_ran():

@@ -46,6 +46,14 @@ def _summary(totals: Totals) -> dict[str, Any]:
             | {"measured": judged.measured, "above_target": judged.above}
             for target, judged in totals.judged.items()
         ],
+        "objectives": [
+            {
+                **picked(objective, "target", "slice_s", "kept"),
+                **picked(slices, "judged", "missed", "level"),
+                "excused": slices.causes,
+            }
+            for objective, slices in totals.slices.items()
+        ],
         "prediction_error": totals.error and _error(totals.error),
         "operators": {name: _error(error) for name, error in totals.errors.items()},
     }
@@ -78,6 +86,13 @@ def _turn(turn: Turn) -> dict[str, Any]:
             "nodes": decision.after.nodes,
         },
         "done": turn.done,
+        "slices": [
+            {
+                **picked(judged.slice, "since_s", "until_s", "born", "in_time"),
+                **picked(judged, "kept", "cause", "level"),
+            }
+            for judged in turn.episode.judged
+        ],
         **picked(turn.episode, "cost", "failure", "target"),
     }
 

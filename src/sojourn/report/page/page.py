@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from sojourn.decide.objective import percent
 from sojourn.errors import BadFile
 from sojourn.history import Run
 from sojourn.knowledge import Episode, PredictionError, measured_s
@@ -107,7 +108,7 @@ def _facts(
         all_s = f"{duration(took_s)} over the whole run" if isfinite(took_s) else ""
         several = len(targets) > 1
         facts.append(("target", sequence(targets), "changed by hand" if several else all_s))
-        facts.append(_outside(totals))
+        facts += _slices(totals) or [_outside(totals)]
     mean = f"{course.used_s / totals.lasted_s:.3g} on average" if totals.lasted_s > 0 else ""
     unusable = f", {totals.unusable} unusable" if totals.unusable else ""
     why = f"{last.episode.decision.reason}{failed_text(last.episode)}"
@@ -119,6 +120,21 @@ def _facts(
         ("lasted", clock(totals.lasted_s), f"{totals.turns} turns{unusable}"),
         ("last decision", last.done, why),
     ]
+
+
+def _slices(totals: Totals) -> list[_Fact]:
+    """Return the slices that were kept, and the causes of misses, for each objective."""
+    facts: list[_Fact] = []
+    for objective, slices in totals.slices.items():
+        several = f"slices that kept {objective.target}"
+        name = several if len(totals.slices) > 1 else "slices kept"
+        kept = slices.judged - slices.missed
+        remark = f"{kept} of {slices.judged} slices of {duration(objective.slice_s)}"
+        required = f"{percent(objective.kept)} are required"
+        facts.append((name, f"{kept / slices.judged:.2%}", f"{remark}; {required}"))
+        if slices.missed:
+            facts.append(("slices missed", str(slices.missed), slices.causes_text))
+    return facts
 
 
 def _outside(totals: Totals) -> _Fact:
@@ -164,7 +180,7 @@ def _picture(course: Course) -> dict[str, object]:
         "across": across,
         "unusable": shading(panels[0], across, _TOP, top),
         "panels": list(_keyed(drawn)),
-        "columns": list(_columns(across, list(course.points), operators)),
+        "columns": list(_columns(across, course, operators)),
     }
 
 
@@ -178,19 +194,23 @@ def _keyed(panels: Sequence[Drawn]) -> Iterator[Drawn]:
 
 
 def _columns(
-    across: Scale, points: Sequence[Point], operators: Mapping[str, Sequence[OperatorPoint]]
+    across: Scale, course: Course, operators: Mapping[str, Sequence[OperatorPoint]]
 ) -> Iterator[tuple[float, float, str]]:
     """Yield x, width and text of a tooltip for each point, or for several consecutive ones."""
+    points = list(course.points)
     number = min(len(points), _MOST_COLUMNS)
     for column in range(number):
         part = slice(column * len(points) // number, (column + 1) * len(points) // number)
         some = points[part]
         x, until = across.at(some[0].since_s), across.at(some[-1].at_s)
-        lines = [*_of_all(some), *(_of_one(name, o[part]) for name, o in operators.items())]
+        lines = [
+            *_of_all(course, some),
+            *(_of_one(name, o[part]) for name, o in operators.items()),
+        ]
         yield x, max(until - x, 0.5), "\n".join(lines)
 
 
-def _of_all(points: Sequence[Point]) -> list[str]:
+def _of_all(course: Course, points: Sequence[Point]) -> list[str]:
     turns = sum(each.turns for each in points)
     many = f", {turns} turns" if turns > 1 else ""
     lines = [f"{clock(points[0].since_s)} to {clock(points[-1].at_s)}{many}"]
@@ -200,15 +220,16 @@ def _of_all(points: Sequence[Point]) -> list[str]:
         lines.append(f"unusable{number}: {blind[-1].unusable}")
     if len(blind) == len(points):
         return lines
-    outside = sum(each.outside for each in points)
+    late = [each for each in points if course.misses(each)]
+    outside = sum(each.turns if course.judged else each.outside for each in late)
     often = f" in {outside} turns" if outside and many else ""
+    what = "in a slice that was missed" if course.judged else f"outside the target{often}"
     took = extent((each.measured_s for each in points), duration) or "?"
     expected = extent((each.expected_s for each in points), duration) or "?"
     return [
         *lines,
         f"load {extent(each.arrivals_per_s for each in points) or '?'} per s",
-        f"{sequence(each.statistic for each in points)} {took}"
-        + (f", outside the target{often}" if outside else ""),
+        f"{sequence(each.statistic for each in points)} {took}" + (f", {what}" if late else ""),
         f"expected {expected}",
     ]
 

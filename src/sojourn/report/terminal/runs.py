@@ -11,8 +11,9 @@ from sojourn.history import Run
 from sojourn.knowledge import Episode
 from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
 from sojourn.report.terminal.console import print_table, say, table, wide_console
-from sojourn.report.text import clock, duration, number, processors_text
+from sojourn.report.text import clock, duration, number, objective_text, processors_text
 from sojourn.report.turns import Line, Totals, turns
+from sojourn.service.status import ObjectiveStatus
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.rehearsal import Rehearsal, Score, Stage
@@ -52,6 +53,25 @@ def show_lines(shown: Sequence[Line], before: int) -> None:
     print_table(made)
 
 
+def show_slices(totals: Totals) -> None:
+    """Print how many slices kept the target, and the last ones that missed it."""
+    for objective, slices in totals.slices.items():
+        told = ObjectiveStatus(
+            slice_s=objective.slice_s,
+            kept=objective.kept,
+            judged=slices.judged,
+            missed=slices.missed,
+            excused=slices.causes,
+            level=slices.level,
+        )
+        say(f"kept        {objective.target} in {objective_text(told)}")
+        head = "missed"
+        for missed in slices.last_missed:
+            since, until = clock(missed.slice.since_s), clock(missed.slice.until_s)
+            say(f"{head:<11} {since} to {until}: {missed.found}")
+            head = ""
+
+
 def show_totals(totals: Totals) -> None:
     unusable = f", {totals.unusable} of them unusable" if totals.unusable else ""
     say(f"turns       {totals.turns} in {clock(totals.lasted_s)}{unusable}")
@@ -61,7 +81,7 @@ def show_totals(totals: Totals) -> None:
         again = f", {totals.replayed} records replayed" if totals.replayed else ""
         say(f"their cost  {totals.pause_s:.4g} s of pauses in all{again}")
     head = "target"
-    for target, judged in totals.judged.items():
+    for target, judged in totals.judged.items() if not totals.slices else ():
         above = f"above it in {judged.above} of {judged.measured} turns"
         say(f"{head:<11} {target}: {above}")
         head = ""

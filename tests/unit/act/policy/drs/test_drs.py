@@ -270,7 +270,7 @@ def test_and_what_came_on_top_of_it_at_another_load_is_given_up():
     app.turns(6, 100)
     up = app.turn(200)
     app.turns(3, 1000)
-    unsure = Caution(calm=0.0, sigmas=20.0)  # of 200 and 100, not of 1000 and 100
+    unsure = Caution(calm=0.0, sigmas=14.0)  # of 200 and 100, not of 1000 and 100
     offered = {name: erlangs / 2 for name, erlangs in up.wish.offered.items()}
     known, goal = app.knowledge, app.policy.goal
     now = situation(known, known.observations[-1], goal, drain_s=60.0)
