@@ -7,7 +7,8 @@ Logos are found in video (examples/vld.yaml) at 13 roots per second on average, 
 3.5 s; or there is a loop with fan-out, or a tree of ten operators, with p95 below five times
 the time of service. A load that is shorter than the time is repeated. `worldcup98:reversed`
 is that load backwards, `worldcup98:x4` four times and `worldcup98:x0.25` a quarter of it. With
-`--lost 10` a tenth of the looks get no answer, with `--pause 5` a change pauses operators for 5 s.
+`--lost 10` a tenth of the looks get no answer; with `--pause 5` a change pauses operators for
+5 s.
 """
 
 import argparse
@@ -18,7 +19,6 @@ from functools import cache
 from pathlib import Path
 from time import perf_counter
 
-import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -110,12 +110,10 @@ def rates(told, hours):
         points = read_rates(path, faster=TRACES[load]).points
     else:
         points = made(load)
-    times, values = np.array(points, dtype=float).T
-    mean_per_s = float(np.trapezoid(values, times) / times[-1])
-    per_s = MEAN_PER_S / mean_per_s
+    per_s = MEAN_PER_S / Rates(tuple(points)).mean_per_s
     for change in changes:
         if change == "reversed":
-            points = [(times[-1] - at_s, value) for at_s, value in reversed(points)]
+            points = [(points[-1][0] - at_s, value) for at_s, value in reversed(points)]
         else:
             per_s *= float(change.removeprefix("x"))
     scaled = tuple((float(at_s), float(value * per_s)) for at_s, value in points)

@@ -24,6 +24,7 @@ from sojourn.cli.options.policy import (
     read_placement,
 )
 from sojourn.cli.options.stage import EveryOption
+from sojourn.decide.objective import few_roots
 from sojourn.decide.place import DEFAULT
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
@@ -176,7 +177,7 @@ def run(
         notes=(
             *notes,
             *what.notes(objective.target),
-            *filter(None, [objective.too_seldom(every_s)]),
+            *filter(None, (objective.too_seldom(every_s), few_roots(objective, what.topology))),
         ),
     )
     status = run_application(settings, AsJson() if json else ForPeople(live=live))

@@ -8,7 +8,7 @@ with the next ones.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import exp, isfinite, lgamma, log, log1p
+from math import ceil, exp, isfinite, lgamma, log, log1p
 
 from sojourn.decide.target import Target
 from sojourn.errors import BadTarget, EndlessLoop, HotKey
@@ -22,6 +22,8 @@ _ROUNDING = 1e-9
 _NOTHING = 1e-9
 # A loop looks at least this often, and for a mean as often as for this percentile.
 _SELDOM_S, _MEAN = 10.0, 0.95
+# A loop cannot look more often.
+_OFTEN_S = 0.1
 # If a slice needs more roots than this, the target is too close to the latency without waiting.
 _MOST_ROOTS = 100_000
 
@@ -50,6 +52,13 @@ class Objective:
                 f"no number of processors keeps a target in {percent(self.kept)} of all time "
                 "slices; write more than 0% and less than 100%, such as 99%"
             )
+        if self.every_s < _OFTEN_S:
+            least_s = self.slice_s * _OFTEN_S / self.every_s
+            raise BadTarget(
+                f"slices of {self.slice_s:g} s need a look every {self.every_s:g} s, because "
+                f"the roots between two looks may all miss {self.target}; write {least_s:.3g}s "
+                "or more"
+            )
 
     @property
     def every_s(self) -> float:
@@ -60,6 +69,28 @@ class Objective:
         """
         ratio = PERCENTILES.get(self.target.statistic, _MEAN)
         return min(_SELDOM_S, float(f"{(1 - ratio) * self.slice_s:.6g}"))
+
+    def change_every_s(self, pause_s: float) -> float:
+        """Return how far apart changes must be that pause operators for *pause_s*.
+
+        A long pause delays the roots that arrive in it by too much, so it misses a slice.
+
+        >>> objective = Objective(target=Target("p95", 3.5))
+        >>> round(objective.change_every_s(5.0)), objective.change_every_s(1.0)
+        (6000, 0.0)
+        """
+        return 0.0 if pause_s <= self.every_s else self.slice_s / (1 - self.kept)
+
+    def rarely(self, pause_s: float) -> str:
+        """Return the note on changes that miss slices; empty if they do not."""
+        every_s = self.change_every_s(pause_s)
+        if every_s == 0:
+            return ""
+        return (
+            f"a change pauses operators for {pause_s:g} s and misses a slice of "
+            f"{self.slice_s:g} s; {percent(self.kept)} permit that once in {every_s:.0f} s, so "
+            "processors that are not needed are kept for as long"
+        )
 
     def too_seldom(self, every_s: float) -> str:
         """Return the warning for a loop that looks every *every_s*; empty if that is enough."""
@@ -73,6 +104,11 @@ class Objective:
 
     def __str__(self) -> str:
         return f"{self.target} in {percent(self.kept)} of {self.slice_s:g} s slices"
+
+    def permits(self, late: float) -> bool:
+        """Return whether a part of the roots may be *late*, whatever the percentile."""
+        ratio = PERCENTILES.get(self.target.statistic)
+        return ratio is None or late <= 1 - ratio + _ROUNDING
 
     def keeps(self, judged: "Slice") -> bool:
         """Return whether the roots of a slice meet the target."""
@@ -157,6 +193,21 @@ def least_roots(objective: Objective, late: float) -> int:
     while worst > step and _more_than(worst // step, worst, late) <= missed:
         worst -= step
     return worst + 1
+
+
+def few_roots(objective: Objective, topology: Topology) -> str:
+    """Return the note on slices with too few roots at this load; empty if they have enough."""
+    late = late_alone(topology, objective.target)
+    least = least_roots(objective, late)
+    born = topology.arrivals_per_s * objective.slice_s
+    if not 0 < born < least or least > _MOST_ROOTS:
+        return ""
+    alone = f": {late:.2%} of them miss {objective.target} without any waiting" if late else ""
+    return (
+        f"slices of {objective.slice_s:g} s have about {born:.0f} roots, but "
+        f"{percent(objective.kept)} take {least}{alone}; so about {ceil(least / born)} slices "
+        "are judged as one"
+    )
 
 
 def _more_than(number: int, roots: int, late: float) -> float:

@@ -43,8 +43,10 @@ def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
             "AND pause_s IS NOT NULL ORDER BY turn DESC LIMIT 1",
             (number,),
         ):
-            changed_at_s = _episode(row, path).decision.at_s
-            known = replace(known, changed_at_s=changed_at_s)
+            change = _episode(row, path)
+            known = replace(known, changed_at_s=change.decision.at_s)
+            if change.cost is not None and row["turn"] < rows[-1]["turn"]:
+                known = replace(known, pauses_s=(change.cost.pause_s,))
     for row in reversed(rows):
         episode = _episode(row, path)
         known = known.saw(episode.observation)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, floor, isfinite
 
-from sojourn.decide.objective import Objective, Slice
+from sojourn.decide.objective import Objective, Slice, least_roots
 from sojourn.measure.births import Births
 
 # The step of the level, and the level at the start.
 _STEP, _START = 0.1, 0.15
 # Whatever happened, plans are for half of the load or more, and for ten times as much or less.
 _LOWEST, _HIGHEST = -0.5, 9.0
+_BELOW_THE_FLOOR = "too many roots are late without any waiting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ class ErrorBudget:
     >>> from sojourn.decide.target import Target
     >>> budget = ErrorBudget(objective=Objective(target=Target("p95", 1.0)))
     >>> late = Births(slice=0, completed=100, in_time=94)
-    >>> budget = budget.saw(50, 61, [late], least_roots=lambda: 20)
+    >>> budget = budget.saw(50, 61, [late], late_alone=lambda: 0.0)
     >>> budget.judged, budget.missed, round(budget.level, 3)
     (1, 1, 0.249)
     """
@@ -139,13 +140,13 @@ class ErrorBudget:
         at_s: float,
         births: Iterable[Births],
         *,
-        least_roots: Callable[[], int],
+        late_alone: Callable[[], float],
         cause: str = "",
     ) -> "ErrorBudget":
         """Return the budget after an interval, with the slices judged that can be.
 
         *births* are the roots that completed in the interval, and those open at its end.
-        *least_roots* returns the fewest roots with which a slice is judged by itself. A *cause*
+        *late_alone* returns the part of the roots that are late without any waiting. A *cause*
         is one of misses that a margin does not prevent, in this interval.
         """
         waiting = {
@@ -163,7 +164,7 @@ class ErrorBudget:
         budget = replace(self, waiting=tuple(waiting[n] for n in sorted(waiting)), latest=())
         if cause:
             budget = budget.excused(since_s, at_s, cause)
-        return _judged(budget, at_s, least_roots)
+        return _judged(budget, at_s, late_alone)
 
     def excused(self, since_s: float, until_s: float, cause: str) -> "ErrorBudget":
         """Return the budget with a *cause* of misses from *since_s* until *until_s*."""
@@ -184,7 +185,7 @@ class ErrorBudget:
         )
 
 
-def _judged(budget: ErrorBudget, at_s: float, least_roots: Callable[[], int]) -> ErrorBudget:
+def _judged(budget: ErrorBudget, at_s: float, late_alone: Callable[[], float]) -> ErrorBudget:
     """Return *budget* with the slices judged whose roots had the time of the target."""
     objective, left = budget.objective, list(budget.waiting)
 
@@ -195,7 +196,8 @@ def _judged(budget: ErrorBudget, at_s: float, least_roots: Callable[[], int]) ->
 
     if not ended(0):
         return budget
-    least = max(1, least_roots())
+    late = late_alone()
+    least = max(1, least_roots(objective, late))
     while ended(0):
         if left[0].births.born == 0:
             del left[0]
@@ -208,7 +210,10 @@ def _judged(budget: ErrorBudget, at_s: float, least_roots: Callable[[], int]) ->
         kept = _verdict(objective, left[0])
         if kept is None:
             break
-        budget = _counted(budget, left.pop(0), kept=kept)
+        found = left.pop(0)
+        if not objective.permits(late):
+            found = found.with_cause(_BELOW_THE_FLOOR)
+        budget = _counted(budget, found, kept=kept)
     return replace(budget, waiting=tuple(left))
 
 

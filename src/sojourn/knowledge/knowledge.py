@@ -6,7 +6,7 @@ from itertools import islice, takewhile
 from math import ceil, inf, isfinite
 from statistics import median
 
-from sojourn.decide.objective import Objective, late_alone, least_roots
+from sojourn.decide.objective import Objective, late_alone
 from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
@@ -60,6 +60,8 @@ class Knowledge:
     """Episodes before them: all changes, and one in some seconds of the others."""
     seen: Observation | None = None
     """The observation to decide on; None after the decision."""
+    pauses_s: tuple[float, ...] = ()
+    """The pauses of the last few changes, however long ago."""
     changed_at_s: float = 0.0
     """When processors last changed, on the engine's clock."""
     midnight_s: float = 0.0
@@ -99,8 +101,7 @@ class Knowledge:
     @property
     def pause_s(self) -> float:
         """The median pause of the last few changes; 0 before the first."""
-        pauses = [e.cost.pause_s for e in self.episodes if e.cost is not None]
-        return median(pauses[-_LAST_CHANGES:]) if pauses else 0.0
+        return median(self.pauses_s) if self.pauses_s else 0.0
 
     def keeping(self, objective: Objective) -> "Knowledge":
         """Return the knowledge with *objective*, whose budget begins with the next slice.
@@ -125,9 +126,7 @@ class Knowledge:
                 observation.since_s,
                 observation.at_s,
                 observation.births,
-                least_roots=lambda: least_roots(
-                    objective, late_alone(topology, objective.target)
-                ),
+                late_alone=lambda: late_alone(topology, objective.target),
                 cause="" if observation.usable else "metrics were not usable",
             )
         return replace(
@@ -140,7 +139,9 @@ class Knowledge:
         """Return the knowledge after *decision*, which was applied if it has a *cost*."""
         if self.seen is None:
             raise BadInput("there is no observation to decide on; call saw() first")
-        budget = self.budget
+        budget, pauses_s = self.budget, self.pauses_s
+        if cost is not None:
+            pauses_s = (*pauses_s, cost.pause_s)[-_LAST_CHANGES:]
         episode = Episode(
             observation=self.seen,
             decision=decision,
@@ -160,6 +161,7 @@ class Knowledge:
             episodes=episodes[-self.keep :],
             earlier=self._earlier(episodes[: -self.keep], decision.at_s),
             seen=None,
+            pauses_s=pauses_s,
             changed_at_s=decision.at_s if changed else self.changed_at_s,
             budget=budget,
         )

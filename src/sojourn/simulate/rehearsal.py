@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from sojourn.act.best_effort_plan import Aim, Goal, aim
 from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy import Policy
-from sojourn.decide.objective import Objective, Slice, joined, late_alone, least_roots
+from sojourn.decide.objective import (
+    Objective,
+    Slice,
+    few_roots,
+    joined,
+    late_alone,
+    least_roots,
+)
 from sojourn.decide.place import Placer
 from sojourn.decide.place.round_robin import place as round_robin
 from sojourn.decide.plan import Plan
@@ -108,7 +115,14 @@ class Stage:
         """The reasons why the objective may be missed, whatever the policy does."""
         unmet = self._aimed(self.highest_per_s).note
         at_most = f"at {self.highest_per_s:g} per s: {unmet}" if unmet else ""
-        return tuple(filter(None, (at_most, self.objective.too_seldom(self.every_s))))
+        objective, mean_per_s = self.objective, self.rates.mean_per_s
+        notes = (
+            at_most,
+            objective.too_seldom(self.every_s),
+            objective.rarely(self.pause_s),
+            few_roots(objective, self.loaded(mean_per_s)),
+        )
+        return tuple(filter(None, notes))
 
     def lasting(self, seconds: float) -> "Stage":
         """Return the stage with its load repeated, or cut, so that it lasts for some time."""

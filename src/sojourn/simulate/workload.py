@@ -5,6 +5,7 @@ And the other settings of a simulation beside the topology.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil, isfinite
 from typing import Literal, cast, get_args
 
@@ -137,6 +138,18 @@ class Rates:
                 points.append((float(at_s), points[-1][1]))
             points.append((float(at_s), float(per_s)))
         return cls(tuple(points))
+
+    @property
+    def mean_per_s(self) -> float:
+        """The mean rate until the last point."""
+        until_s = self.points[-1][0]
+        if until_s == 0:
+            return self.points[-1][1]
+        roots = sum(
+            (later_s - at_s) * (per_s + later_per_s) / 2
+            for (at_s, per_s), (later_s, later_per_s) in pairwise(self.points)
+        )
+        return roots / until_s
 
     def times(self, factor: float) -> "Rates":
         return Rates(tuple((at_s, per_s * factor) for at_s, per_s in self.points))

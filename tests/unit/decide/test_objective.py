@@ -3,9 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sojourn.decide.objective import Objective, Slice, joined, least_roots
+from sojourn.decide.objective import Objective, Slice, few_roots, joined, least_roots
 from sojourn.decide.target import Target
 from sojourn.errors import BadTarget
+from sojourn.topology import Arrival, Operator, Topology
 
 P95 = Objective(target=Target("p95", 3.5))
 counts = st.lists(st.integers(0, 300), max_size=30)
@@ -65,6 +66,7 @@ def test_joined_slices_follow_each_other_and_have_enough_roots(born, least):
     [
         ({"slice_s": 0}, "0 s is not a time slice; write more than 0"),
         ({"slice_s": float("nan")}, "nan s is not a time slice"),
+        ({"slice_s": 1.0}, r"need a look every 0\.05 s, .* p95 ≤ 3\.5 s; write 2s or more"),
         ({"kept": 1.0}, "no number of processors keeps a target in 100% of all time slices"),
         ({"kept": 0.0}, "in 0% of all"),
         ({"kept": float("nan")}, "in nan% of all"),
@@ -90,3 +92,27 @@ def test_looks_are_as_long_as_the_late_part_of_a_slice(statistic, slice_s, every
     assert objective.every_s == every_s
     assert objective.too_seldom(every_s) == ""
     assert f"write --every {every_s:g}s" in objective.too_seldom(1.01 * every_s)
+
+
+def video(per_s):
+    operator = Operator(name="match", service_s=1.1)
+    arrival = Arrival(name="frames", per_s=per_s, into="match")
+    return Topology(name="video", arrivals=(arrival,), operators=(operator,))
+
+
+def test_slices_with_too_few_roots_are_told_with_what_makes_them_so():
+    few = few_roots(P95, video(1.0))
+    assert few == (
+        "slices of 60 s have about 60 roots, but 99% take 3240: 4.15% of them miss p95 ≤ 3.5 s "
+        "without any waiting; so about 54 slices are judged as one"
+    )
+    assert few_roots(P95, video(60.0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "kept", "every_s"), [(3.0, 0.99, 0.0), (3.1, 0.99, 6000.0), (5, 0.995, 12000.0)]
+)
+def test_changes_with_long_pauses_are_as_rare_as_misses_may_be(pause_s, kept, every_s):
+    objective = Objective(target=P95.target, kept=kept)
+    assert objective.change_every_s(pause_s) == pytest.approx(every_s)
+    assert (f"once in {every_s:.0f} s" in objective.rarely(pause_s)) == (every_s > 0)

@@ -16,9 +16,9 @@ BUDGET = ErrorBudget(objective=OBJECTIVE)
 START = BUDGET.level
 
 
-def saw(budget, at_s, *births, since_s=None, least=20, cause=""):
+def saw(budget, at_s, *births, since_s=None, alone=0.0, cause=""):
     since_s = at_s - 3 if since_s is None else since_s
-    return budget.saw(since_s, at_s, births, least_roots=lambda: least, cause=cause)
+    return budget.saw(since_s, at_s, births, late_alone=lambda: alone, cause=cause)
 
 
 def ended(number, *, born=100, late=0, budget=BUDGET, **others):
@@ -40,6 +40,14 @@ def test_a_slice_is_judged_when_the_target_has_passed_after_its_end():
         True,
     )
     assert saw(judged, 66).latest == ()
+
+
+def test_a_target_below_the_latency_without_waiting_does_not_raise_the_level():
+    """Else processors would be added without end, and without any use."""
+    missed = ended(0, late=50, alone=0.06)
+    assert (missed.missed, missed.level) == (1, START)
+    assert missed.causes == {"too many roots are late without any waiting": 1}
+    assert ended(0, late=50, alone=0.04).level == START  # it has too few roots to be judged
 
 
 def test_open_roots_are_late():

@@ -7,6 +7,7 @@ from math import inf, sqrt
 from typing import Annotated
 
 from sojourn.act.policy.drs.load_estimate import Situation
+from sojourn.decide.objective import percent
 from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.text import shown
@@ -154,6 +155,15 @@ class Caution:
         costly_s = knowledge.pause_s / self.disturbed
         if since_s < self.t_ra_s:
             return f"the last change was {since_s:.3g} s ago; T_ra is {self.t_ra_s:g} s"
+        if (budget := knowledge.budget) is not None:
+            objective, pause_s = budget.objective, knowledge.pause_s
+            if since_s < objective.change_every_s(pause_s):
+                return (
+                    f"a change pauses operators for {pause_s:.3g} s and misses a slice; "
+                    f"{percent(objective.kept)} permit that once in "
+                    f"{objective.change_every_s(pause_s):.0f} s, and the last was "
+                    f"{since_s:.0f} s ago"
+                )
         if since_s < costly_s:
             return (
                 f"changes pause operators for {knowledge.pause_s:.3g} s and are kept "

@@ -10,13 +10,9 @@ from sojourn.act.policy.drs.caution import Caution, QuietHours
 from sojourn.act.policy.drs.load_estimate import situation
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Plan
 from sojourn.decide.solution import NodeSize
 from sojourn.decide.target import Target
-from sojourn.engine import Cost
 from sojourn.errors import BadTarget
-from sojourn.knowledge import Decision, Episode
-from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
 from sojourn.model.network import mean_s
@@ -31,15 +27,6 @@ def drs(*, target=TARGET, most=None, model="gigk", **fields):
     return Drs(
         goal=Goal(target=target, most=most, model=model), caution=Caution(**caution), **fields
     )
-
-
-def _paused(allocation, *, pause_s):
-    """Return a turn long ago in which a change cost *pause_s*."""
-    observation = Observation.unusable(-1e6, -1e6 + 10, "long ago")
-    plan = Plan.here(allocation, reason="long ago")
-    decision = Decision(at_s=-1e6, before=plan, after=plan)
-    cost = Cost(pause_s=pause_s, changed={})
-    return Episode(observation=observation, decision=decision, cost=cost)
 
 
 def planned(per_s, *, margin=0.15, target=TARGET):
@@ -135,9 +122,7 @@ def test_the_cost_of_changes_is_measured_not_configured():
 
 def test_a_processor_saved_is_not_worth_a_long_pause():
     app = running(allocation={**planned(100), "a": planned(100)["a"] + 2}, pause_s=9.0)
-    app.knowledge = replace(
-        app.knowledge, episodes=(_paused(app.knowledge.allocation, pause_s=9.0),)
-    )
+    app.knowledge = replace(app.knowledge, pauses_s=(9.0,))
     held = app.turns(40, 100)
     assert {d.kind for d in held} == {"hold"}
     assert "the saving is not worth a pause of 9 s" in held[-1].reason
@@ -153,7 +138,7 @@ def test_a_gain_that_a_pause_eats_up_is_left_alone():
     best = dict(assign(BUSY, 16).allocation)
     wrong = {"a": best["a"] - 2, "b": best["b"] + 2}
     cheap, dear = running(fixed(16), wrong), running(fixed(16), wrong)
-    dear.knowledge = replace(dear.knowledge, episodes=(_paused(wrong, pause_s=9.0),))
+    dear.knowledge = replace(dear.knowledge, pauses_s=(9.0,))
     assert "move" in {d.kind for d in cheap.turns(30, 100)}
     held = dear.turns(30, 100)
     assert {d.kind for d in held} == {"hold"}

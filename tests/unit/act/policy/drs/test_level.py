@@ -12,7 +12,7 @@ from sojourn.decide.target import Target
 from unit.act.policy.turns import BUSY, Turns
 
 TARGET = Target("mean", 0.13)
-RUNNING = {"a": 13, "b": 11}
+RUNNING, SMALL = {"a": 13, "b": 11}, {"a": 8, "b": 7}
 
 
 def running(level, *, allocation=None, objective=None):
@@ -36,7 +36,7 @@ def test_it_has_what_the_load_at_the_level_needs(level):
 
 
 def test_a_level_above_what_runs_is_a_shortage_that_is_said():
-    app = running(0.5, allocation={"a": 8, "b": 7})
+    app = running(0.5, allocation=SMALL)
     decision = app.turn(100)
     assert decision.kind == "up"
     assert "at 50% more load, above the target of 0.13 s" in decision.reason
@@ -59,3 +59,30 @@ def test_what_the_goal_lacks_is_in_the_wish():
     app.policy = Drs(goal=Goal(target=TARGET, most=24))
     assert app.turn(100).wish.limited == "the goal was not possible"
     assert running(0.0).turn(100).wish.limited == ""
+
+
+def with_level(app, level):
+    known = app.knowledge
+    app.knowledge = replace(known, budget=replace(known.budget, level=level))
+
+
+def test_a_scale_down_is_undone_only_once_more_is_missed_than_permitted():
+    app = running(-0.2, allocation=dict.fromkeys(RUNNING, 30))
+    app.turns(60, 100)
+    with_level(app, 0.14)
+    decision = app.turn(100)
+    assert decision.kind == "hold"
+    assert "but this would undo a scale-down of" in decision.reason
+    with_level(app, 0.16)
+    assert app.turn(100).kind == "up"
+
+
+@pytest.mark.parametrize(("kept", "turns"), [(0.99, 1999), (0.95, 399)])
+def test_changes_that_miss_a_slice_are_as_rare_as_the_objective_permits(kept, turns):
+    app = running(0.0, objective=Objective(target=TARGET, kept=kept), allocation=SMALL)
+    app.pause_s = 5.0
+    assert app.turn(200).kind == "up"
+    decisions = app.turns(turns, 100)
+    assert {d.kind for d in decisions} == {"hold"}
+    assert "a change pauses operators for 5 s and misses a slice" in decisions[-1].reason
+    assert app.turn(100).kind == "down"
