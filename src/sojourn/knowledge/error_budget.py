@@ -18,6 +18,9 @@ from sojourn.measure.births import Births
 _STEP, _START = 0.1, 0.15
 # Whatever happened, plans are for half of the load or more, and for ten times as much or less.
 _LOWEST, _HIGHEST = -0.5, 9.0
+# Slices are counted in periods of this length, for a day.
+_PERIOD_S, _DAY_S = 300.0, 86_400.0
+_ROUNDING = 1e-9
 _BELOW_THE_FLOOR = "too many roots are late without any waiting"
 
 
@@ -98,6 +101,15 @@ class JudgedSlice:
         return f"{found}{why}"
 
 
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The slices that ended in some minutes."""
+
+    number: int
+    judged: int = 0
+    missed: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBudget:
     """Slices judged against an objective, and the level that follows from them.
@@ -122,6 +134,12 @@ class ErrorBudget:
     """Slices that missed the target, for whatever cause."""
     causes: Mapping[str, int] = field(default_factory=dict)
     """Misses that a margin would not have prevented, by cause."""
+    born: int = 0
+    """Roots of the slices that were judged."""
+    in_time: int = 0
+    """Those of them that completed within the target."""
+    periods: tuple[Period, ...] = ()
+    """The slices of the last day, a period of some minutes each, oldest first."""
     latest: tuple[JudgedSlice, ...] = ()
     """The slices that were judged at the last look."""
 
@@ -129,6 +147,28 @@ class ErrorBudget:
     def overspent(self) -> bool:
         """Whether more slices have missed the target than the objective permits."""
         return self.level > _START
+
+    def burn_rate(self, seconds: float) -> float | None:
+        """Return how fast the budget was used in the last *seconds*; None without slices.
+
+        At 1, as many slices are missed as the objective permits; at 2, twice as many.
+        """
+        since = (self.since * self.objective.slice_s - seconds) / _PERIOD_S
+        lately = [period for period in self.periods if period.number >= since]
+        judged = sum(period.judged for period in lately)
+        if judged == 0:
+            return None
+        missed = sum(period.missed for period in lately)
+        return missed / judged / (1 - self.objective.kept)
+
+    @property
+    def left(self) -> int:
+        """How many slices may still be missed, of those that a day permits; below 0, too many.
+
+        The day is the last 24 hours, or the first ones.
+        """
+        permitted = (1 - self.objective.kept) * _DAY_S / self.objective.slice_s
+        return floor(permitted + _ROUNDING) - sum(period.missed for period in self.periods)
 
     def clamped(self, level: float) -> float:
         """Return *level*, or the closest one that may be."""
@@ -246,6 +286,21 @@ def _counted(budget: ErrorBudget, found: OpenSlice, *, kept: bool) -> ErrorBudge
         since=found.last + 1,
         judged=budget.judged + 1,
         missed=budget.missed + (not kept),
+        born=budget.born + judged.slice.born,
+        in_time=budget.in_time + judged.slice.in_time,
+        periods=_with_slice(budget.periods, judged.slice.until_s, kept=kept),
         causes=causes,
         latest=(*budget.latest, judged),
     )
+
+
+def _with_slice(
+    periods: tuple[Period, ...], until_s: float, *, kept: bool
+) -> tuple[Period, ...]:
+    """Return *periods* with a slice that ended at *until_s*, without those of a day ago."""
+    number = ceil(until_s / _PERIOD_S) - 1
+    last = periods[-1] if periods and periods[-1].number == number else Period(number)
+    before = periods[:-1] if last in periods else periods
+    counted = Period(number, last.judged + 1, last.missed + (not kept))
+    oldest = number - _DAY_S / _PERIOD_S
+    return (*(period for period in before if period.number > oldest), counted)

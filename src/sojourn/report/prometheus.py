@@ -118,6 +118,26 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, _Values]]:
         judged, missed = objective.judged, objective.missed
         yield "slices_judged_total", "Time slices that were judged.", [(app, judged)]
         yield "slices_missed_total", "Time slices that missed the target.", [(app, missed)]
+        yield (
+            "roots_born_total",
+            "Roots of the slices that were judged.",
+            [(app, objective.born)],
+        )
+        yield (
+            "roots_in_time_total",
+            "Roots of the slices that were judged, if they completed within the target.",
+            [(app, objective.in_time)],
+        )
+        yield (
+            "slices_left",
+            "Slices that may be missed within 24 hours.",
+            [(app, objective.left)],
+        )
+        yield (
+            "burn_rate",
+            "Part of the budget used, over that part of the time.",
+            [({**app, "over": over}, rate) for over, rate in objective.burn_rates.items()],
+        )
         excused: _Values = [
             ({**app, "cause": each}, number) for each, number in objective.excused.items()
         ]

@@ -83,8 +83,25 @@ def objective_text(objective: ObjectiveStatus) -> str:
     if objective.judged == 0:
         return f"no {slices} yet, {asked}"
     kept = objective.judged - objective.missed
+    if objective.left is not None:
+        asked += f"; {_left(objective.left)}"
+    if objective.burn_rates:
+        rates = ", ".join(
+            f"{rate:.2g} in {name}" for name, rate in objective.burn_rates.items()
+        )
+        asked += f"; burn rate {rates}"
     causes = "".join(f"; {n} missed because {cause}" for cause, n in objective.excused.items())
     return f"{kept} of {objective.judged} {slices}, {asked}{causes}"
+
+
+def _left(slices: int) -> str:
+    """Return how many slices may still be missed.
+
+    >>> _left(12), _left(-3)
+    ('12 more may be missed within 24 h', '3 too many were missed within 24 h')
+    """
+    what = "more may be" if slices >= 0 else "too many were"
+    return f"{abs(slices)} {what} missed within 24 h"
 
 
 def bill_text(bill: Bill) -> str:

@@ -18,6 +18,8 @@ class _Saved(msgspec.Struct, frozen=True):
     judged: int
     missed: int
     causes: dict[str, int]
+    born: int = 0
+    in_time: int = 0
 
 
 class LastBudget:
@@ -45,6 +47,8 @@ class LastBudget:
             judged=saved.judged if same else 0,
             missed=saved.missed if same else 0,
             causes=saved.causes if same else {},
+            born=saved.born if same else 0,
+            in_time=saved.in_time if same else 0,
         )
 
     def save(self, budget: ErrorBudget | None) -> None:
@@ -57,6 +61,8 @@ class LastBudget:
             budget.judged,
             budget.missed,
             dict(budget.causes),
+            budget.born,
+            budget.in_time,
         )
         if saved != self._saved:
             try:

@@ -19,6 +19,7 @@ from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
 
 _MOST_DECISIONS = 10
+_BURN_RATES_S = {"1h": 3600.0, "6h": 21_600.0}
 # The longest service time is of the last minute, so that a scrape per minute misses none.
 _LONGEST_WITHIN_S = 60.0
 # The measurements of an operator.
@@ -78,6 +79,14 @@ class ObjectiveStatus:
     """Missed slices that more processors would not have prevented, by cause."""
     level: float
     """The part of the load that is planned for in addition."""
+    left: int | None = None
+    """Slices that may still be missed within 24 hours; below 0, too many were."""
+    burn_rates: Mapping[str, float] = field(default_factory=dict)
+    """How fast the budget was used, by time; at 1 as much as the objective permits."""
+    born: int = 0
+    """Roots of the slices that were judged."""
+    in_time: int = 0
+    """Those of them that completed within the target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +220,14 @@ def objective_status(budget: ErrorBudget | None) -> ObjectiveStatus | None:
         missed=budget.missed,
         excused=budget.causes,
         level=budget.level,
+        left=budget.left,
+        burn_rates={
+            name: rate
+            for name, seconds in _BURN_RATES_S.items()
+            if (rate := budget.burn_rate(seconds)) is not None
+        },
+        born=budget.born,
+        in_time=budget.in_time,
     )
 
 

@@ -279,7 +279,7 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path, stage, made):
         ((*FEW, "--every", "0s"), "every_s is 0.0; write more than 0"),
         ((*FEW, "--every", "10m"), "the load lasts 300 s, but the first look is after 600 s"),
         ((*FEW, "--slice", "soon"), "'soon' is not a time"),
-        ((*FEW, "--slice", "1us"), "300 s have too many slices of 1e-06 s"),
+        ((*FEW, "--slice", "1us"), "slices of 1e-06 s need a look every 5e-08 s"),
         ((*FEW, "--slice", "0s"), "0.0 s is not a time slice; write more than 0"),
         ((*FEW, "--kept", "0.99"), "--kept '0.99' is not a percentage; write 99%"),
         ((*FEW, "--kept", "100%"), "in 100% of all time slices; write more than 0% and"),

@@ -133,3 +133,35 @@ def test_another_objective_begins_with_the_next_slice_and_keeps_the_level():
     budget = replace(BUDGET, since=2)
     assert ended(1, late=50, budget=budget).judged == 0
     assert ended(2, late=50, budget=budget).judged == 1
+
+
+def through(slices, budget=BUDGET):
+    """Return the budget after slices, each of which was missed or not."""
+    for number, missed in enumerate(slices):
+        budget = ended(number, late=50 if missed else 0, budget=budget)
+    return budget
+
+
+def test_a_burn_rate_is_misses_over_those_that_are_permitted():
+    assert BUDGET.burn_rate(3600) is None
+    calm = through([False] * 600)
+    assert calm.burn_rate(3600) == 0
+    # three of the last hour, and three more in the five hours before
+    burnt = through([False] * 300 + [True] * 3 + [False] * 260 + [True] * 3 + [False] * 34)
+    assert burnt.burn_rate(3600) == pytest.approx(5.0)
+    assert burnt.burn_rate(6 * 3600) == pytest.approx(6 / 3.6)
+
+
+def test_what_is_left_is_that_of_the_last_day():
+    assert BUDGET.left == 14
+    day = through([True] * 4 + [False] * 1430)
+    assert day.left == 10
+    later = through([True] * 4 + [False] * 1450)
+    assert (later.missed, later.left) == (4, 14)
+    assert through([True] * 20).left == -6
+    assert len(later.periods) == 288
+
+
+def test_roots_are_counted_with_their_slices():
+    both = through([True, False])
+    assert (both.born, both.in_time) == (200, 150)

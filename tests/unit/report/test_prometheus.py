@@ -1,15 +1,20 @@
 """What Prometheus reads, compared with what the status says."""
 
+import re
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, InnerTopics, NodeHealth
 from sojourn.measure.node_costs import Bill, NodeCosts
 from sojourn.report.prometheus import serve_metrics
-from sojourn.service.status import Measured, OperatorStatus, Status
+from sojourn.service.status import Measured, ObjectiveStatus, OperatorStatus, Status
+
+ALERTS = Path(__file__).parents[3] / "examples" / "prometheus" / "alerts.yaml"
 
 OPERATOR = OperatorStatus(
     running=3, wanted=4, arrivals_per_s=12_345_678.25, served_per_s=2.0, service_s=0.5,
@@ -124,3 +129,40 @@ def test_what_is_counted_is_a_counter_and_all_else_a_gauge():
 
 def test_before_it_has_started_nothing_is_known():
     assert scraped(None) == ""
+
+
+OBJECTIVE = ObjectiveStatus(
+    slice_s=60.0, kept=0.99, judged=500, missed=6, excused={"a batch ended": 2}, level=0.2,
+    left=9, burn_rates={"1h": 0.0, "6h": 1.6}, born=390_000, in_time=386_000,
+)  # fmt: skip
+
+
+def test_the_error_budget_is_told():
+    told = samples(replace(STATUS, objective=OBJECTIVE))
+    for name, *labels, value in (
+        ("slices_judged_total", 500),
+        ("slices_missed_total", 6),
+        ("slices_excused_total", "a batch ended", 2),
+        ("slices_left", 9),
+        ("roots_born_total", 390_000),
+        ("roots_in_time_total", 386_000),
+        ("burn_rate", "1h", 0.0),
+        ("burn_rate", "6h", 1.6),
+        ("objective_ratio", 0.99),
+        ("level_ratio", 0.2),
+    ):
+        assert told[f"sojourn_{name}", "vld", *labels] == value
+    assert not any("slices" in name for name, *_ in samples(STATUS))
+
+
+def test_alerts_are_on_metrics_that_there_are():
+    told = {name for name, *_ in samples(replace(STATUS, objective=OBJECTIVE))}
+    rules = [
+        r for group in yaml.safe_load(ALERTS.read_text())["groups"] for r in group["rules"]
+    ]
+    recorded = {rule["record"] for rule in rules if "record" in rule}
+    used = {
+        name for r in rules for name in re.findall(r"[a-z:]*sojourn_[a-z_:0-9]+", r["expr"])
+    }
+    assert recorded <= used <= told | recorded
+    assert len([rule for rule in rules if "alert" in rule]) == 5

@@ -11,7 +11,13 @@ from sojourn.service.last_budget import LastBudget
 
 OBJECTIVE = Objective(target=Target("p95", 3.5))
 SETTLED = ErrorBudget(
-    objective=OBJECTIVE, level=0.031, judged=500, missed=6, causes={"a batch ended": 1}
+    objective=OBJECTIVE,
+    level=0.031,
+    judged=500,
+    missed=6,
+    causes={"a batch ended": 1},
+    born=50_000,
+    in_time=49_000,
 )
 BEGUN = ErrorBudget(objective=OBJECTIVE)
 
