@@ -1,14 +1,15 @@
 """Objectives on real and made loads: the part of the slices kept, and what it takes.
 
     python benchmarks/objective.py [--hours 24] [--kept 99] [--every 3] [--jobs 2]
-        [--on vld|loop|tree] [--lost 10] [--pause 5] [LOAD…]
+        [--on vld|loop|tree] [--lost 10] [--pause 5] [--start-time 10]
+        [LOAD…]
 
 Logos are found in video (examples/vld.yaml) at 13 roots per second on average, with p95 below
 3.5 s; or there is a loop with fan-out, or a tree of ten operators, with p95 below five times
 the time of service. A load that is shorter than the time is repeated. `worldcup98:reversed`
 is that load backwards, `worldcup98:x4` four times and `worldcup98:x0.25` a quarter of it. With
 `--lost 10` a tenth of the looks get no answer; with `--pause 5` a change pauses operators for
-5 s.
+5 s; with `--start-time 10` processors take 10 s until they can take records.
 """
 
 import argparse
@@ -49,6 +50,7 @@ class Trial:
     on: str
     lost: float
     pause_s: float
+    starts_s: float
 
 
 class Forgetful(Simulator):
@@ -129,6 +131,7 @@ def row(trial):
         objective=objective,
         every_s=trial.every_s or objective.every_s,
         pause_s=trial.pause_s,
+        starts_s=trial.starts_s,
     )
     Forgetful.lost = trial.lost
     rehearsal.Simulator = Forgetful
@@ -158,6 +161,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--on", default="vld", choices=("vld", "loop", "tree"))
     parser.add_argument("--lost", type=float, default=0.0, help="looks lost, in percent")
+    parser.add_argument("--start-time", type=float, default=0.0, help="of processors, seconds")
     parser.add_argument("--pause", type=float, default=0.0, help="of a change, in seconds")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
@@ -171,6 +175,7 @@ def main():
             on=asked.on,
             lost=asked.lost / 100,
             pause_s=asked.pause,
+            starts_s=asked.start_time,
         )
         for load in asked.loads
         for kept in asked.kept

@@ -59,6 +59,8 @@ class Stage:
     """Time between two observations; by default as often as the objective needs."""
     pause_s: float = 0.0
     """Pause of each operator that a plan changes."""
+    starts_s: float = 0.0
+    """Time until a processor that is added can take records."""
     most: int | None = None
     """Maximum number of processors."""
     midnight_s: float = 0.0
@@ -80,6 +82,8 @@ class Stage:
             raise BadWorkload(f"every_s is {self.every_s}; write more than 0")
         if not 0 <= self.pause_s < float("inf"):
             raise BadWorkload(f"pause_s is {self.pause_s}; write 0 or more")
+        if not 0 <= self.starts_s < float("inf"):
+            raise BadWorkload(f"starts_s is {self.starts_s}; write 0 or more")
         if not self.lasts_s >= self.every_s:
             raise BadWorkload(
                 f"the load lasts {self.lasts_s:g} s, but the first look is after "
@@ -220,6 +224,7 @@ def rehearse(  # noqa: PLR0913 - optional settings by name, with defaults
         workload=_ending(stage),
         seed=seed,
         pause_s=stage.pause_s,
+        starts_s=stage.starts_s,
         sample_every=stage.sample_every,
         bin_s=stage.every_s / 30,
         each=each,

@@ -20,6 +20,7 @@ from sojourn.model.cores import all_cores
 from sojourn.simulate.draws import ABSENT
 from sojourn.simulate.nodes import NodeSettings, SimulatedNodes
 from sojourn.simulate.simulation import COUNTERS, Simulation
+from sojourn.simulate.starting import Starting
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
@@ -33,6 +34,7 @@ class Simulator:
     - *pause_s*: pause of each operator that a plan changes, for example 0 for an engine that
       rescales live, 7 s for one that restarts a query
     - *adding_pause_s*: the same for plans with more processors, if it differs
+    - *starts_s*: time until a processor that is added can take records
     - *sample_every*: one record in this many is timed
     - *each*: callback for completed roots, with an array of births, completions and sums that
       is valid only during the call
@@ -48,6 +50,7 @@ class Simulator:
         seed: int = 1,
         pause_s: float = 0.0,
         adding_pause_s: float | None = None,
+        starts_s: float = 0.0,
         sample_every: int = 20,
         bin_s: float = 1.0,
         each: Callable[[NDArray[np.void]], None] = lambda _roots: None,
@@ -56,11 +59,12 @@ class Simulator:
         self._workload, self._seed = workload or Workload(), seed
         self._pause_s, self._sample_every, self._bin_s = pause_s, sample_every, bin_s
         self._adding_pause_s = pause_s if adding_pause_s is None else adding_pause_s
-        self._each, self._node_settings = each, nodes
+        self._starts_s, self._each, self._node_settings = starts_s, each, nodes
         self._nodes: SimulatedNodes | None = None
         self._nodes_changed: Callable[[], None] = lambda: None
         self._run: Simulation | None = None
         self._plan = Plan(placement={})
+        self._starting = Starting({}, delay_s=starts_s)
         self._since_s = self._until_s = self._bin_width_s = 0.0
         self._entered = self._done = 0
         self._completions = self._sums = Sketch.empty()
@@ -93,6 +97,7 @@ class Simulator:
             seed=self._seed,
             sample_every=self._sample_every,
         )
+        self._starting = Starting(plan.allocation, delay_s=self._starts_s)
         self._since_s, self._entered, self._done = 0.0, 0, 0
         if self._node_settings is not None:
             self._nodes = SimulatedNodes(self._node_settings)
@@ -116,9 +121,10 @@ class Simulator:
 
     def advance(self, until_s: float) -> None:
         """Simulate until *until_s*, and report each change of nodes at its time."""
-        while (changes_s := self.nodes_change_s) <= until_s and self._nodes is not None:
-            self._pass(changes_s)
-            if self._nodes.advance(changes_s):
+        while (at_s := min(self.nodes_change_s, self._starting.next_s)) <= until_s:
+            self._pass(at_s)
+            self._running().resize(self._starting.due(at_s))
+            if self._nodes is not None and self._nodes.advance(at_s):
                 self._nodes_changed()
         self._pass(until_s)
 
@@ -160,7 +166,8 @@ class Simulator:
         changed = self._plan.changes(plan)
         more = plan.processors > self._plan.processors
         pause_s = self._adding_pause_s if more else self._pause_s
-        run.resize({name: after for name, (_, after) in changed.items()}, pause_s=pause_s)
+        wanted = {name: after for name, (_, after) in changed.items()}
+        run.resize(self._starting.change(wanted, run.now_s), pause_s=pause_s)
         self._plan = plan
         if self._nodes is not None:
             self._nodes.request(plan.nodes, run.now_s)

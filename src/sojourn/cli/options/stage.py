@@ -50,6 +50,10 @@ def _read_stage(
         str,
         Option(metavar="TIME", help="How long operators pause when their processors change."),
     ] = "0s",
+    start_time: Annotated[
+        str,
+        Option(metavar="TIME", help="How long a processor takes until it can take records."),
+    ] = "0s",
     placement: PlacementOption = DEFAULT,
     min_nodes: Annotated[int, Option(min=1, help="Minimum number of nodes.")] = 1,
     max_nodes: Annotated[
@@ -80,6 +84,7 @@ def _read_stage(
         settings["node_adding_s"] = read_duration_s(node_delay)
     settings |= {
         "pause_s": read_duration_s(pause),
+        "starts_s": read_duration_s(start_time),
         "placer": read_placement(placement),
     }
 
