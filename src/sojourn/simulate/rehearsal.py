@@ -43,6 +43,8 @@ _MOST_DRAINING = 2.0
 # Results are kept for each slice; a larger number is due to a wrong unit.
 _MOST_SLICES = 1e7
 _HOUR_S = 3600.0
+# The load that a number of processors carries is found to this part of the highest.
+_REACH = 0.005
 
 Roots = Callable[[NDArray[np.void]], None]
 
@@ -122,11 +124,33 @@ class Stage:
         objective, mean_per_s = self.objective, self.rates.mean_per_s
         notes = (
             at_most,
+            self._within_reach(),
             objective.too_seldom(self.every_s),
             objective.rarely(self.pause_s),
             few_roots(objective, self.loaded(mean_per_s)),
         )
         return tuple(filter(None, notes))
+
+    def _within_reach(self) -> str:
+        """Return the note on slices whose load is too much for `most`; empty without any."""
+        if self.most is None or self._aimed(self.highest_per_s).error is None:
+            return ""
+        carried_per_s, too_many_per_s = 0.0, self.highest_per_s
+        while too_many_per_s - carried_per_s > _REACH * self.highest_per_s:
+            middle_per_s = (carried_per_s + too_many_per_s) / 2
+            if self._aimed(middle_per_s).error is None:
+                carried_per_s = middle_per_s
+            else:
+                too_many_per_s = middle_per_s
+        if carried_per_s == 0:
+            return ""
+        times_s, per_s = np.array(self.rates.points).T
+        slices_s = np.arange(self.objective.slice_s / 2, self.lasts_s, self.objective.slice_s)
+        part = float(np.mean(np.interp(slices_s, times_s, per_s) <= carried_per_s))
+        return (
+            f"{self.most} processors carry {carried_per_s:.3g} per s, so the target can be "
+            f"kept in about {part:.0%} of the slices"
+        )
 
     def lasting(self, seconds: float) -> "Stage":
         """Return the stage with its load repeated, or cut, so that it lasts for some time."""

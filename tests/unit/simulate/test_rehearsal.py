@@ -45,6 +45,16 @@ def test_roots_count_where_they_were_born():
     assert done.score.worst_s == pytest.approx(np.nanmax(done.slices_s))
 
 
+def test_what_too_few_processors_reach_is_noted():
+    steps = (0, 20), (300, 100), (1200, 100)
+    enough = stage(*steps).plan(100).processors
+    assert stage(*steps, most=enough).notes == ()
+    few = stage(*steps, most=enough - 2).notes
+    assert f"{enough - 2} processors carry 8" in few[1]
+    assert few[1].endswith("per s, so the target can be kept in about 25% of the slices")
+    assert len(stage(*steps, most=1).notes) == 2
+
+
 def test_what_never_completes_is_said():
     done = rehearse(stage((0, 100), (300, 100)), Static(), start=Plan.here({"a": 1}))
     assert done.score.kept == 0
