@@ -81,7 +81,7 @@ class Objective:
         """
         return 0.0 if pause_s <= self.every_s else self.slice_s / (1 - self.kept)
 
-    def rarely(self, pause_s: float) -> str:
+    def pause_note(self, pause_s: float) -> str:
         """Return the note on changes that miss slices; empty if they do not."""
         every_s = self.change_every_s(pause_s)
         if every_s == 0:
@@ -202,10 +202,10 @@ def few_roots(objective: Objective, topology: Topology) -> str:
     born = topology.arrivals_per_s * objective.slice_s
     if not 0 < born < least or least > _MOST_ROOTS:
         return ""
-    alone = f": {late:.2%} of them miss {objective.target} without any waiting" if late else ""
+    alone = f", because {late:.2%} miss {objective.target} without any waiting" if late else ""
     return (
-        f"slices of {objective.slice_s:g} s have about {born:.0f} roots, but "
-        f"{percent(objective.kept)} take {least}{alone}; so about {ceil(least / born)} slices "
+        f"slices of {objective.slice_s:g} s have about {born:.0f} roots, but to keep "
+        f"{percent(objective.kept)} they need {least}{alone}; about {ceil(least / born)} slices "
         "are judged as one"
     )
 

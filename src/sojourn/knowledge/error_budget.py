@@ -299,8 +299,9 @@ def _with_slice(
 ) -> tuple[Period, ...]:
     """Return *periods* with a slice that ended at *until_s*, without those of a day ago."""
     number = ceil(until_s / _PERIOD_S) - 1
-    last = periods[-1] if periods and periods[-1].number == number else Period(number)
-    before = periods[:-1] if last in periods else periods
+    before, last = periods, Period(number)
+    if periods and periods[-1].number == number:
+        before, last = periods[:-1], periods[-1]
     counted = Period(number, last.judged + 1, last.missed + (not kept))
     oldest = number - _DAY_S / _PERIOD_S
     return (*(period for period in before if period.number > oldest), counted)

@@ -126,7 +126,7 @@ class Stage:
             at_most,
             self._within_reach(),
             objective.too_seldom(self.every_s),
-            objective.rarely(self.pause_s),
+            objective.pause_note(self.pause_s),
             few_roots(objective, self.loaded(mean_per_s)),
         )
         return tuple(filter(None, notes))

@@ -103,8 +103,8 @@ def video(per_s):
 def test_slices_with_too_few_roots_are_told_with_what_makes_them_so():
     few = few_roots(P95, video(1.0))
     assert few == (
-        "slices of 60 s have about 60 roots, but 99% take 3240: 4.15% of them miss p95 ≤ 3.5 s "
-        "without any waiting; so about 54 slices are judged as one"
+        "slices of 60 s have about 60 roots, but to keep 99% they need 3240, because 4.15% miss "
+        "p95 ≤ 3.5 s without any waiting; about 54 slices are judged as one"
     )
     assert few_roots(P95, video(60.0)) == ""
 
@@ -115,4 +115,4 @@ def test_slices_with_too_few_roots_are_told_with_what_makes_them_so():
 def test_changes_with_long_pauses_are_as_rare_as_misses_may_be(pause_s, kept, every_s):
     objective = Objective(target=P95.target, kept=kept)
     assert objective.change_every_s(pause_s) == pytest.approx(every_s)
-    assert (f"once in {every_s:.0f} s" in objective.rarely(pause_s)) == (every_s > 0)
+    assert (f"once in {every_s:.0f} s" in objective.pause_note(pause_s)) == (every_s > 0)
