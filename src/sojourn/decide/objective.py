@@ -205,8 +205,8 @@ def few_roots(objective: Objective, topology: Topology) -> str:
     alone = f", because {late:.2%} miss {objective.target} without any waiting" if late else ""
     return (
         f"slices of {objective.slice_s:g} s have about {born:.0f} roots, but to keep "
-        f"{percent(objective.kept)} they need {least}{alone}; about {ceil(least / born)} slices "
-        "are judged as one"
+        f"{percent(objective.kept)} they need {least}{alone}; about {ceil(least / born)} "
+        "slices are judged as one"
     )
 
 

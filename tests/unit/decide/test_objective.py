@@ -103,8 +103,8 @@ def video(per_s):
 def test_slices_with_too_few_roots_are_told_with_what_makes_them_so():
     few = few_roots(P95, video(1.0))
     assert few == (
-        "slices of 60 s have about 60 roots, but to keep 99% they need 3240, because 4.15% miss "
-        "p95 ≤ 3.5 s without any waiting; about 54 slices are judged as one"
+        "slices of 60 s have about 60 roots, but to keep 99% they need 3240, because 4.15% "
+        "miss p95 ≤ 3.5 s without any waiting; about 54 slices are judged as one"
     )
     assert few_roots(P95, video(60.0)) == ""
 
