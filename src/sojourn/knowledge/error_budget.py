@@ -21,6 +21,7 @@ _LOWEST, _HIGHEST = -0.5, 9.0
 # Slices are counted in periods of this length, for a day.
 _PERIOD_S, _DAY_S = 300.0, 86_400.0
 _ROUNDING = 1e-9
+_DOWN = "the application was not running"
 _BELOW_THE_FLOOR = "too many roots are late without any waiting"
 
 
@@ -169,6 +170,17 @@ class ErrorBudget:
         """
         permitted = (1 - self.objective.kept) * _DAY_S / self.objective.slice_s
         return floor(permitted + _ROUNDING) - sum(period.missed for period in self.periods)
+
+    def down(self, slices: int) -> "ErrorBudget":
+        """Return the budget after *slices* in which the application was not running."""
+        causes = {**self.causes, _DOWN: self.causes.get(_DOWN, 0) + slices}
+        return replace(
+            self,
+            judged=self.judged + slices,
+            missed=self.missed + slices,
+            causes=causes,
+            periods=(*self.periods, Period(-1, slices, slices)),
+        )
 
     def clamped(self, level: float) -> float:
         """Return *level*, or the closest one that may be."""

@@ -167,13 +167,16 @@ def run_application(settings: RunSettings, output: Output) -> int:
                     Entry.read(claim.folder),
                     supervisor,
                     engine.kafka() if isinstance(engine, HasKafka) else None,
-                    settings.notes,
+                    (*settings.notes, *filter(None, [budget.note])),
                 )
                 try:
                     claim.exit_status = watch.until(
                         settings.until_s, interrupts
                     ) or watch.drained(answers.progress)
+                    if not claim.exit_status:
+                        budget.end()
                 except KeyboardInterrupt:
+                    budget.end()
                     again = capability.uncommitted(engine)
                     raise
                 return claim.exit_status

@@ -27,6 +27,42 @@ def test_a_restart_resumes_the_budget_without_open_slices(tmp_path):
     assert LastBudget(tmp_path).resumed(OBJECTIVE) == SETTLED
 
 
+class Clock:
+    now_s = 1000.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.mark.parametrize(
+    ("ended", "at_s", "slices"),
+    [
+        (False, 1059.0, 0),
+        (False, 1300.0, 5),
+        (False, 900.0, 0),  # the clock was set back
+        (False, 1e9, 1440),
+        (True, 1300.0, 0),
+    ],
+)
+def test_slices_until_the_next_start_are_missed_unless_it_was_ended_in_order(
+    tmp_path, ended, at_s, slices
+):
+    clock = Clock()
+    last = LastBudget(tmp_path, clock=clock)
+    last.save(SETTLED)
+    clock.now_s += 1  # judged nothing since
+    last.save(SETTLED)
+    if ended:
+        last.end()
+    clock.now_s = at_s
+    again = LastBudget(tmp_path, clock=clock)
+    resumed = again.resumed(OBJECTIVE)
+    assert (resumed.judged, resumed.missed) == (500 + slices, 6 + slices)
+    assert (resumed.level, resumed.left) == (0.031, 14 - slices)
+    assert resumed.causes.get("the application was not running", 0) == slices
+    assert (f"not running for {slices} slices of 60 s" in again.note) == (slices > 0)
+
+
 def test_of_another_objective_the_level_is_resumed(tmp_path):
     LastBudget(tmp_path).save(SETTLED)
     other = replace(OBJECTIVE, kept=0.95)
