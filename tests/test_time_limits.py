@@ -18,7 +18,7 @@ def test_a_property_ends_at_its_time_limit(tmp_path):
         "    time.sleep(0.1)\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider"]
-    limits = ["-o", "timeout=1", "-o", "timeout_method=signal"]
+    limits = ["-o", "timeout=2", "-o", "timeout_method=signal"]
     ended = subprocess.run(
         [*command, *limits, "--rootdir", tmp_path, "-c", "/dev/null", test],
         check=False,
@@ -27,5 +27,5 @@ def test_a_property_ends_at_its_time_limit(tmp_path):
         text=True,
         timeout=100,
     )
-    assert "TookTooLong: Timeout (>1.0s)" in ended.stdout
+    assert "TookTooLong: Timeout (>2.0s)" in ended.stdout
     assert "1 failed" in ended.stdout
