@@ -77,6 +77,21 @@ def latency(course: Course) -> Panel:
     )
 
 
+def planned(course: Course) -> Panel:
+    """Return the chart of the load that is planned for, which follows the error budget."""
+    values = [1 + level for _, level in course.levels]
+    edges = [*(at_s for at_s, _ in course.levels), course.edges[-1]]
+    return _panel(
+        course,
+        title="load planned for, as a multiple of the load",
+        y_label="times the load",
+        series=[
+            Series(label="planned for", x=edges, y=values, kind="steps", role="called"),
+        ],
+        summary=f"load planned for: {_extent(values)} times the load",
+    )
+
+
 def allocation(course: Course) -> Panel:
     series = [
         Series(label=name, x=course.edges, y=[each.given for each in points], kind="stack")

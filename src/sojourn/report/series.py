@@ -121,6 +121,8 @@ class Course:
         self.judged = 0
         """The number of slices that were judged."""
         self.missed: list[Slice] = []
+        self.levels: list[tuple[float, float]] = []
+        """When the level of the error budget changed, and the level from then on."""
         self.used_s = 0.0
         """Processor-seconds."""
         self._window_s, self._most, self._each = window_s, most, 1
@@ -130,6 +132,8 @@ class Course:
         if self._news(turn.episode) and turn.done != "hold":
             self.marks.append(Mark(turn.episode.observation.at_s, turn.done))
         self.judged += len(turn.episode.judged)
+        if turn.episode.judged:
+            self.levels.append((turn.episode.observation.at_s, turn.episode.judged[-1].level))
         self.missed += [each.slice for each in turn.episode.judged if not each.kept]
         point = _point(turn, self.target)
         if not (turn.episode.looked and isfinite(point.since_s) and isfinite(point.at_s)):

@@ -182,6 +182,7 @@ def test_slices_count_instead_of_turns_where_they_were_judged():
     assert said["slices missed"] == "1 1 by the load"
     assert "time outside the target" not in said
     assert labels(tree)[1].endswith("p95 ≤ 3 s kept in 2 of 3 slices")
+    assert labels(tree)[2] == "load planned for: 1.1 times the load"
     (outside,) = paths(tree, "outside")
     assert outside.count("M") == 3
     late = ["in a slice that was missed" in text for text in hovered(tree)]

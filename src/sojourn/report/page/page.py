@@ -15,7 +15,7 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.report.page.decisions import Decisions
 from sojourn.report.page.svg import Drawn, Scale, draw, shading
-from sojourn.report.run_panels import backlog, latency, load, processors, together
+from sojourn.report.run_panels import backlog, latency, load, planned, processors, together
 from sojourn.report.series import Course, OperatorPoint, Point
 from sojourn.report.text import clock, duration, extent, sequence
 from sojourn.report.turns import Totals, Turn, failed_text, turns
@@ -161,6 +161,7 @@ def _picture(course: Course) -> dict[str, object]:
     panels = [
         load(course),
         latency(course),
+        *([planned(course)] if course.levels else []),
         *([processors(course, "all", whole, height=_ALL)] if operators else []),
         *(processors(course, name, o, height=_EACH) for name, o in operators.items()),
         *(backlog(course, name, o, height=_EACH) for name, o in operators.items()),
