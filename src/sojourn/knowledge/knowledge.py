@@ -234,6 +234,8 @@ def _causes(
     have.
     """
     seen = episode.observation
+    if seen.warming:
+        yield "the application was starting"
     if episode.cost is not None and episode.cost.pause_s > 0:
         yield "a change paused operators"
     if batch_ended(observations):

@@ -144,6 +144,7 @@ def test_decisions_are_named_by_what_they_do(after, kind):
 
 
 CAUSES = {
+    "the application was starting": {"warming": True},
     "a change paused operators": {"pause_s": 2.0},
     "a batch ended": {"commits": 1},
     "cores were busy": {"limited": "cores were busy"},
@@ -155,13 +156,13 @@ CAUSES = {
 @pytest.mark.parametrize("cause", CAUSES)
 def test_causes_that_no_margin_prevents_are_noted_for_the_slice(cause):
     told = {"pause_s": 0.0, "commits": 0, "limited": "", "running": 2, "at_s": 20.0}
-    told |= CAUSES[cause]
+    told |= {"warming": False} | CAUSES[cause]
     known = Knowledge(topology=CHAIN, plan=Plan.here({"a": 2, "b": 2}))
     known = known.keeping(Objective(target=Target("p95", 1.0)))
     running = {"a": told["running"], "b": 2}
     look = seen(CHAIN, running, at_s=told["at_s"], lasted_s=3, per_s=1, commits=told["commits"])
     wanted = {name: replace(o, wanted=2) for name, o in look.operators.items()}
-    known = known.saw(replace(look, operators=wanted))
+    known = known.saw(replace(look, operators=wanted, warming=told["warming"]))
     wish = Wish(allocation=known.allocation, reason="a test", limited=told["limited"])
     decision = Decision(at_s=known.at_s, before=known.plan, after=known.plan, wish=wish)
     cost = Cost(pause_s=told["pause_s"], changed={}) if told["pause_s"] else None
