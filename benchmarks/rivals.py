@@ -11,7 +11,6 @@ searched too. What no setting keeps is left empty.
 import argparse
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 
 from rich import box
 from rich.console import Console
@@ -22,8 +21,8 @@ from objective import rates, scene
 from sojourn.act.policy import policy
 from sojourn.act.policy.ds2 import Ds2
 from sojourn.act.policy.threshold import Threshold
-from sojourn.knowledge import Wish
 from sojourn.simulate.rehearsal import Stage, rehearse
+from sojourn.simulate.schedule import Schedule
 
 LOOKS_S = (2.0, 5.0, 10.0)
 # The range of each setting, from few processors to many, and how often it is halved.
@@ -43,23 +42,6 @@ class Search:
     seed: int
 
 
-class Schedule:
-    """Plans for the highest rate until the next look has taken effect."""
-
-    def __init__(self, stage, margin):
-        self._stage, self._margin = stage, margin
-        self._needed = cache(self._needs)
-
-    def __call__(self, knowledge):
-        at_s, every_s = knowledge.at_s, self._stage.every_s
-        highest = max(self._stage.rates.at(at_s + part * every_s) for part in (0, 0.5, 1, 1.5))
-        # in steps of a percent, so that plans are found again
-        return Wish(allocation=self._needed(round(highest, 2)), reason="as scheduled")
-
-    def _needs(self, per_s):
-        return self._stage.plan(max(1e-3, per_s * (1 + self._margin))).allocation
-
-
 def stage(search):
     topology, target = scene("vld")
     objective = sj.Objective(target=target, kept=search.kept)
@@ -77,7 +59,7 @@ def made(name, there, setting):
         return Threshold(utilisation=setting, down_s=60.0)
     if name == "ds2":
         return Ds2(scaling_factor=setting)
-    return Schedule(there, setting)
+    return Schedule(stage=there, margin=setting)
 
 
 def score(search):

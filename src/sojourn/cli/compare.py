@@ -14,7 +14,9 @@ from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.completion import policy_list
 from sojourn.cli.options.goal import MostOption, ObjectiveOptions
 from sojourn.cli.options.stage import ShapesOptions, StageOptions, TraceOption
+from sojourn.errors import BadInput
 from sojourn.knowledge import Episode
+from sojourn.report import tuning
 from sojourn.report.comparison import outcomes
 from sojourn.report.json.output import print_json
 from sojourn.report.json.runs import compare_report
@@ -43,6 +45,14 @@ def compare(
     processors: MostOption = None,
     make_stage: StageOptions,
     seeds: Annotated[int, Option(min=1, help="Runs of each policy, with seeds 1 to N.")] = 3,
+    tuned: Annotated[
+        bool,
+        Option(
+            "--tuned",
+            help="Tune each policy with hindsight: the setting that keeps the objective with "
+            "the fewest processors. Adds a schedule, which knows the load.",
+        ),
+    ] = False,
     shapes: ShapesOptions,
     plot: Annotated[
         Path | None,
@@ -76,14 +86,25 @@ def compare(
         )[0]
         for name, choice in choices.items()
     }
+    number = len(chosen) * seeds
+    if tuned:
+        if export is not None:
+            raise BadInput("--export writes one run of each policy; leave out --tuned")
+        from sojourn.simulate.schedule import Schedule  # noqa: PLC0415 - numba is optional
+
+        chosen["schedule"] = Schedule(stage=stage)
+        number = tuning.runs(chosen, seeds)
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)
+        task = bar.add_task("comparing", total=number * stage.lasts_s)
 
         def turn(name: str, seed: int, episode: Episode) -> None:
             lasted_s = episode.observation.lasted_s
             bar.update(task, advance=lasted_s, description=f"{name}, seed {seed}")
 
-        made = outcomes(stage, chosen, seeds, export=export, turn=turn)
+        if tuned:
+            made = tuning.tuned(stage, chosen, seeds, turn=turn)
+        else:
+            made = outcomes(stage, chosen, seeds, export=export, turn=turn)
     if plot is not None:
         draw_comparison(stage, made, plot)
     if json:

@@ -57,18 +57,21 @@ def outcomes(
     seeds: int,
     *,
     export: Path | None = None,
+    starts: Mapping[str, float] | None = None,
     turn: Callable[[str, int, Episode], None] = lambda _policy, _seed, _episode: None,
 ) -> list[Outcome]:
     """Rehearse each policy with the seeds from 1 to *seeds*, and return their results.
 
-    *turn* is called with policy, seed and episode after each turn. If *export* is given, the
-    roots of each run are written to a Parquet file in that folder.
+    *starts* has the rates that policies start for, instead of the first one, or for static the
+    highest. *turn* is called with policy, seed and episode after each turn. If *export* is
+    given, the roots of each run are written to a Parquet file in that folder.
     """
     from sojourn.simulate.rehearsal import rehearse  # noqa: PLC0415 - numba is optional
 
     made = []
     for name, decides in policies.items():
-        starts_for = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
+        default = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
+        starts_for = (starts or {}).get(name, default)
         start = stage.plan(starts_for)
         scores, slices_s = list["Score"](), list[NDArray[np.float64]]()
         for seed in range(1, seeds + 1):

@@ -354,3 +354,32 @@ def test_without_numba_it_says_what_to_install(trace, monkeypatch):
     )
     assert done.returncode == 2
     assert "install sojourn[simulate]" in done.stderr
+
+
+def test_tuned_policies_keep_the_objective_with_the_fewest_processors(trace):
+    told = run_json(
+        VLD, "--trace", trace, "--target-p95", "3s", "--kept", "80%", "--seeds", 1, "--tuned",
+        "--policies", "drs,static,threshold",
+    )["policies"]  # fmt: skip
+    tuned = [name.partition("=")[0] for name in told]
+    assert tuned == ["drs", "static", "threshold:utilisation", "schedule:margin"]
+    for name, each in told.items():
+        assert each["kept"]["mean"] >= 0.8, name
+    # fewer than for the highest rate are enough for 80 % of the time
+    least = run_json(VLD, "--trace", trace, *FEW)["policies"]["static"]
+    assert sum(told["static"]["allocation"].values()) <= sum(least["allocation"].values())
+
+
+def test_what_no_setting_keeps_is_shown_with_the_most_processors(trace):
+    told = run_json(
+        VLD, "--trace", trace, "--target-p95", "2s", "--seeds", 1, "--tuned",
+        "--policies", "threshold",
+    )["policies"]  # fmt: skip
+    assert next(iter(told)) == "threshold:utilisation=0.2"
+    assert told["threshold:utilisation=0.2"]["kept"]["mean"] == 0
+
+
+def test_tuning_exports_no_roots(trace, tmp_path):
+    done = run(VLD, "--trace", trace, "--target-p95", "3s", "--tuned", "--export", tmp_path)
+    assert done.exit_code == 2
+    assert "leave out --tuned" in done.stderr

@@ -26,6 +26,20 @@ class PolicyContext:
     """Whether a change pauses the operators that it changes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The option of a policy that trades processors for latency.
+
+    A policy that has one names it in a class variable `tuning`.
+    """
+
+    option: str
+    few: float
+    """The value with the fewest processors."""
+    many: float
+    """The value with the most."""
+
+
 class Policy(Protocol):
     """Decides how many processors each operator should have.
 

@@ -12,9 +12,9 @@ This one solves the traffic equations, which gives the same result for topologie
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from sojourn.act.policy.base import PolicyContext
+from sojourn.act.policy.base import PolicyContext, Tuning
 from sojourn.act.recommendation import Recommended, bounded, demand, held, listed, whole
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
@@ -31,6 +31,8 @@ class Ds2:
 
     One processor less at an operator is no reason for a change by itself.
     """
+
+    tuning: ClassVar[Tuning] = Tuning("scaling_factor", few=0.0, many=2.0)
 
     most: int | None = None
     scaling_factor: Annotated[float, "extra processors, as a fraction"] = 0.0

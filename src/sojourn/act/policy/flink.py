@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import inf
 from statistics import fmean
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from sojourn.act.options import options
-from sojourn.act.policy.base import PolicyContext
+from sojourn.act.policy.base import PolicyContext, Tuning
 from sojourn.act.recommendation import (
     Recommended,
     bounded,
@@ -52,6 +52,8 @@ def policy(context: PolicyContext, /) -> "Flink":
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flink:
     """Keeps operators near a target utilisation, and changes them rarely."""
+
+    tuning: ClassVar[Tuning] = Tuning("utilisation", few=1.0, many=0.2)
 
     most: int | None = None
     # The published options, each below its published name, with the published defaults.

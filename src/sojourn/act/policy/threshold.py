@@ -9,9 +9,9 @@ and do not see a backlog.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from sojourn.act.policy.base import PolicyContext
+from sojourn.act.policy.base import PolicyContext, Tuning
 from sojourn.act.recommendation import Recommended, bounded, held, listed, recommended
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
@@ -28,6 +28,8 @@ def policy(context: PolicyContext, /) -> "Threshold":
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
     """Keeps processors near a target utilisation."""
+
+    tuning: ClassVar[Tuning] = Tuning("utilisation", few=1.0, many=0.2)
 
     most: int | None = None
     utilisation: Annotated[float, "target utilisation of processors"] = 0.7

@@ -165,7 +165,8 @@ def show_comparison(stage: "Stage", outcomes: Sequence[Outcome]) -> None:
     wide_console().print(made)
     say()
     say(f"front       {trade_off(outcomes)}")
-    if any(outcome.policy == HIGHEST for outcome in outcomes):
+    highest = stage.highest_per_s
+    if any(each.policy == HIGHEST and each.starts_for == highest for each in outcomes):
         say(
             f"starts      {HIGHEST} with what the highest rate needs, others with what the "
             "first rate needs"
