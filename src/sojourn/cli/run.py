@@ -24,7 +24,6 @@ from sojourn.cli.options.policy import (
     read_placement,
 )
 from sojourn.cli.options.stage import EveryOption
-from sojourn.decide.objective import few_roots
 from sojourn.decide.place import DEFAULT
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
@@ -176,8 +175,8 @@ def run(
         metrics=None if prometheus is None else _metrics(prometheus),
         notes=(
             *notes,
-            *what.notes(objective.target),
-            *filter(None, (objective.too_seldom(every_s), few_roots(objective, what.topology))),
+            *what.notes(objective),
+            *filter(None, [objective.too_seldom(every_s)]),
         ),
     )
     status = run_application(settings, AsJson() if json else ForPeople(live=live))

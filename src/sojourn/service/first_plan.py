@@ -8,8 +8,8 @@ from pathlib import Path
 from sojourn.app.address import is_application, load_here, with_rates
 from sojourn.app.application import App
 from sojourn.app.waiting_app import entrances
+from sojourn.decide.objective import Objective, few_roots
 from sojourn.decide.plan import Plan
-from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.service.orders import checked_allocation
 from sojourn.service.warnings import floor_warning
@@ -149,6 +149,8 @@ class Assumptions:
     topology: Topology
     known: frozenset[str]
     """Operators with a given service time."""
+    rated: bool = True
+    """Whether the rate of each source is given."""
     guesses: tuple[str, ...] = ()
     """Notes on the values that were guessed."""
 
@@ -176,11 +178,19 @@ class Assumptions:
             app=app,
             topology=first_topology(app, rates),
             known=frozenset(given),
+            rated=rates.keys() >= app.sources.keys(),
             # on Spark guesses are soon measured; the simulator uses them throughout
             guesses=tuple(guesses(app, rates)) if simulated else (),
         )
 
-    def notes(self, target: Target) -> tuple[str, ...]:
-        """Return a note for each guess, and for a *target* that no allocation can meet."""
-        warning = floor_warning(self.topology, target, self.known)
-        return (*self.guesses, *((warning,) if warning else ()))
+    def notes(self, objective: Objective) -> tuple[str, ...]:
+        """Return a note for each guess, and on what no allocation can change.
+
+        That is a target below the latency without waiting, and slices with too few roots.
+        """
+        certain = self.rated and self.known >= self.topology.operator.keys()
+        warnings = (
+            floor_warning(self.topology, objective.target, self.known),
+            few_roots(objective, self.topology) if certain else "",
+        )
+        return (*self.guesses, *filter(None, warnings))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from sojourn.engine import health
 from sojourn.knowledge import Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
-from sojourn.service.first_plan import bounded
+from sojourn.service.first_plan import Assumptions, bounded
 from sojourn.service.orders import LoopSettings
 from sojourn.service.status import status
 from sojourn.service.supervisor import Supervisor
@@ -197,3 +198,13 @@ def test_turns_of_the_loop_are_looked_at():
     running = begun(Static())
     turned(running, 3)
     assert running.stalls.notices == ()
+
+
+def test_slices_with_few_roots_are_noted_only_if_the_load_is_known():
+    objective = sj.Objective(target=sj.Target("p95", 3.5))
+    video = str(Path(__file__).parents[3] / "examples" / "vld.yaml")
+    (note,) = Assumptions.at(video, {"frames": 0.1}, simulated=True).notes(objective)
+    assert note.startswith("slices of 60 s have about 6 roots, but to keep 99% they need ")
+    assert Assumptions.at(video, {"frames": 13.0}, simulated=True).notes(objective) == ()
+    unrated = Assumptions.at("unit.spark.host.application:app", {}, simulated=False)
+    assert unrated.notes(objective) == ()
