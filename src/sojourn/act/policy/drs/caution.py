@@ -14,9 +14,10 @@ from sojourn.text import shown
 from sojourn.topology import Topology
 
 # Multiples of the tolerance for chance. The observation that caused a change was probably high
-# by chance, so it gets more, and so do the averages of the next seconds, of which it is a part.
-# Later ones get a little more because there are many of them.
-_SELECTED, _SELECTED_FOR_S, _LOOKED_AT = 2.0, 60.0, 1.3
+# by chance, so it gets most, and the averages of the next seconds, of which it is a part, get
+# more. Later ones get a little more because there are many of them.
+_SELECTED, _LOOKED_AT = 2.0, 1.3
+_INCLUDED, _INCLUDED_FOR_S = 1.5, 60.0
 # The load of a moment is counted over this many seconds, or roots if there are more.
 _COUNTED_S, _COUNTED = 10.0, 130
 # The part of the time that must have been observed; some observations may be unusable.
@@ -257,9 +258,15 @@ class Caution:
             <= max(self.margin, times * self._chance(decision, name, noise))
             * max(now, decision.wish.offered[name])
             for decision in later
-            for selected in (decision.at_s - since.at_s < _SELECTED_FOR_S,)
-            for times in (_SELECTED if selected else _LOOKED_AT,)
+            for times in (_tolerance(decision.at_s - since.at_s),)
         )
+
+
+def _tolerance(after_s: float) -> float:
+    """Return the multiple for a decision so long after the one that caused a change."""
+    if after_s == 0:
+        return _SELECTED
+    return _INCLUDED if after_s < _INCLUDED_FOR_S else _LOOKED_AT
 
 
 def _changes_back(
