@@ -14,10 +14,8 @@ from sojourn.text import shown
 from sojourn.topology import Topology
 
 # Multiples of the tolerance for chance. The observation that caused a change was probably high
-# by chance, so it gets most, and the averages of the next seconds, of which it is a part, get
-# more. Later ones get a little more because there are many of them.
+# by chance, so it gets more; later ones get a little more because there are many of them.
 _SELECTED, _LOOKED_AT = 2.0, 1.3
-_INCLUDED, _INCLUDED_FOR_S = 1.5, 60.0
 # The load of a moment is counted over this many seconds, or roots if there are more.
 _COUNTED_S, _COUNTED = 10.0, 130
 # The part of the time that must have been observed; some observations may be unusable.
@@ -248,6 +246,7 @@ class Caution:
 
         The change may be based on a single observation, so later ones count too.
         """
+        every_s = knowledge.observations[-1].lasted_s
         later = [
             decision
             for decision in (episode.decision for episode in knowledge.remembered)
@@ -258,15 +257,19 @@ class Caution:
             <= max(self.margin, times * self._chance(decision, name, noise))
             * max(now, decision.wish.offered[name])
             for decision in later
-            for times in (_tolerance(decision.at_s - since.at_s),)
+            for times in (_tolerance(1 + (decision.at_s - since.at_s) / every_s),)
         )
 
 
-def _tolerance(after_s: float) -> float:
-    """Return the multiple for a decision so long after the one that caused a change."""
-    if after_s == 0:
-        return _SELECTED
-    return _INCLUDED if after_s < _INCLUDED_FOR_S else _LOOKED_AT
+def _tolerance(looks: float) -> float:
+    """Return the multiple for an average of so many observations since a change.
+
+    The one that caused the change is among them, with that part of its weight.
+
+    >>> _tolerance(1), _tolerance(10)
+    (2.0, 1.37)
+    """
+    return _LOOKED_AT + (_SELECTED - _LOOKED_AT) / looks
 
 
 def _changes_back(
