@@ -130,22 +130,21 @@ class Lattice:
         mean_s = self.mean_s(masses)
         return sqrt(float(masses @ (self.times_s[:-1] - mean_s) ** 2))
 
-    def first(self, masses: Masses, ratio: float) -> int:
+    def first(self, cumulated: Masses, ratio: float) -> int:
         """Return the first point with at least a part *ratio* at or before it.
 
         That is the number of points if there is none.
         """
-        return int(np.searchsorted(np.cumsum(masses), ratio - _ROUNDING))
+        return int(np.searchsorted(cumulated, ratio - _ROUNDING))
 
     def percentile_s(self, masses: Masses, ratio: float) -> float:
         """Return the percentile *ratio*, interpolated between points."""
-        later = self.first(masses, ratio)
-        ratio -= _ROUNDING
         cumulated = np.cumsum(masses)
+        later = self.first(cumulated, ratio)
         if later == 0:
             return 0.0
         before, after = cumulated[later - 1 : later + 1].tolist()
-        part = (ratio - before) / (after - before)
+        part = (ratio - _ROUNDING - before) / (after - before)
         return float(later - 0.5 + part) * self.step_s
 
     def masses_of(self, limited_s: NDArray[np.float64]) -> Masses:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
 
+import numpy as np
+
 from sojourn.errors import BadAllocation, HotKey, UnstableStation
 from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
@@ -328,7 +330,7 @@ class _Completed:
         while True:
             lattice = Lattice.up_to(2.0**power * unit_s, points)
             masses = self.on(lattice)
-            before = lattice.first(masses, ratio)
+            before = lattice.first(np.cumsum(masses), ratio)
             short = before < points // 4 and lattice.step_s > _SHORTEST * expected_s > 0
             if before == points:
                 power, grown = power + 1, True

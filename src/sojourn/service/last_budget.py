@@ -77,7 +77,9 @@ class LastBudget:
         """Save *budget* durably, if a slice was judged; set `failure` if that fails."""
         if budget is None:
             return
-        judged = self._saved is None or budget.judged != self._saved.judged
+        at_s = self._clock()
+        if self._saved is not None and self._saved.judged == budget.judged:
+            at_s = self._saved.at_s
         saved = _Saved(
             msgspec.to_builtins(budget.objective),
             budget.level,
@@ -86,7 +88,7 @@ class LastBudget:
             dict(budget.causes),
             budget.born,
             budget.in_time,
-            self._clock() if judged or self._saved is None else self._saved.at_s,
+            at_s,
             ended=False,
         )
         self._write(saved)
